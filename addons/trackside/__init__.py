@@ -1,0 +1,1 @@
+"""The library behind the addons: what bytes mean, apart from any proxy."""

@@ -1,0 +1,1 @@
+"""The turn record, cache state, verdict and their storage."""

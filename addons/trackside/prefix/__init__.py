@@ -1,0 +1,1 @@
+"""How a request continues an earlier one: spans, threads, breaks, causes."""

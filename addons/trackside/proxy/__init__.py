@@ -1,0 +1,1 @@
+"""The only part of the library that imports mitmproxy."""

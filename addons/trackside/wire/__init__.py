@@ -1,0 +1,1 @@
+"""Bytes from an engine, cut into events and read as pieces."""

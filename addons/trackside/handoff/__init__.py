@@ -1,1 +1,1 @@
-"""What follows a trip: how the engine is asked to go on, and how the two streams become one."""
+"""What follows a trip: how the engine goes on, and how two streams become one."""

@@ -1,0 +1,180 @@
+"""Guard: stop runaway reasoning and let the model answer, in the same response.
+
+Example:
+    mitmdump -s addons/guard.py --mode reverse:http://127.0.0.1:8000
+"""
+
+from __future__ import annotations
+
+import logging
+
+from mitmproxy import addonmanager, ctx, exceptions, http
+from mitmproxy.log import ALERT
+from mitmproxy.proxy import layer
+
+from trackside.handoff.engines import NAMES
+from trackside.handoff.plan import CHOICES
+from trackside.handoff.told import sentence
+from trackside.loops import budget, monitor, tokens
+from trackside.proxy import splice
+from trackside.proxy.engine import upstreams
+from trackside.proxy.guarding import KEY, Guarding, Policy
+from trackside.proxy.notes import annotate
+from trackside.proxy.options import refuse_unknown, suit_long_turns
+from trackside.proxy.tap import keep_body, stream_unbounded
+
+CLOSING = "I have gone over this enough. I will answer now."
+logger = logging.getLogger("guard")
+
+
+class Guard:
+    """Options and hooks; what they lead to is in `trackside.proxy.guarding`."""
+
+    guarding: Guarding
+
+    def load(self, loader: addonmanager.Loader) -> None:
+        """Declare the options."""
+        add = loader.add_option
+        add(
+            "guard_action",
+            str,
+            "continue",
+            "What a trip does: hand off, end the turn cleanly, or only report.",
+            choices=("continue", "cut", "observe"),
+        )
+        add(
+            "guard_budget",
+            str,
+            budget.DEFAULT,
+            "Reasoning tokens per effort level; 0 = no limit.",
+        )
+        add(
+            "guard_detectors",
+            str,
+            "all",
+            "Comma list of detectors; a - in front switches one off.",
+        )
+        add(
+            "guard_keep",
+            str,
+            "trim",
+            "Hand on the reasoning up to the loop's first copy, or all of it.",
+            choices=("trim", "all"),
+        )
+        add(
+            "guard_closing",
+            str,
+            CLOSING,
+            "Sentence put before the end of thinking when handing off.",
+        )
+        add(
+            "guard_engine",
+            str,
+            "auto",
+            "Which engine's continuation to use; auto asks the engine.",
+            choices=("auto", *NAMES),
+        )
+        add(
+            "guard_strategy",
+            str,
+            "auto",
+            "Which handoff to try first.",
+            choices=CHOICES,
+        )
+        add(
+            "guard_content",
+            str,
+            "observe",
+            "What to do about loops in the answer itself.",
+            choices=("observe", "cut", "off"),
+        )
+        add("guard_handoffs", int, 1, "Handoffs allowed per turn.")
+
+    def configure(self, updated: set[str]) -> None:
+        """Check the options once; hooks may then trust them."""
+        if not any(name.startswith("guard_") for name in updated):
+            return
+        options = ctx.options
+        if options.guard_handoffs < 0:
+            raise exceptions.OptionsError(
+                f"guard_handoffs: got {options.guard_handoffs}, want 0 or more"
+            )
+        try:
+            budgets = budget.parse(options.guard_budget)
+            detectors = monitor.select(options.guard_detectors)
+        except ValueError as error:
+            raise exceptions.OptionsError(f"guard_{error}") from error
+        policy = Policy(
+            action=options.guard_action,
+            budgets=budgets,
+            detectors=detectors,
+            keep=options.guard_keep,
+            closing=options.guard_closing,
+            engine=None if options.guard_engine == "auto" else options.guard_engine,
+            strategy=options.guard_strategy,
+            content=options.guard_content,
+            handoffs=options.guard_handoffs,
+        )
+        if hasattr(self, "guarding"):
+            self.guarding.policy = policy
+        else:
+            self.guarding = Guarding(policy)
+
+    async def running(self) -> None:
+        """Refuse to start over a misspelt option; say what is on."""
+        if refuse_unknown():
+            return
+        suit_long_turns()
+        if reason := tokens.available():
+            logger.warning("guard: %s: budgets hold only where engines count", reason)
+        policy = self.guarding.policy
+        engines = [
+            f"{await self.guarding.engine_at(upstream) or 'not recognised yet'}"
+            f" at {upstream}"
+            for upstream in upstreams()
+        ]
+        logger.info(
+            "guard: on, %s; budget %s; detectors %s; engine %s",
+            policy.action,
+            ctx.options.guard_budget,
+            ",".join(policy.detectors) or "none",
+            ", ".join(engines) or "by upstream",
+        )
+
+    def next_layer(self, nextlayer: layer.NextLayer) -> None:
+        """Make streams that can be continued by another request."""
+        splice.install(nextlayer)
+
+    async def request(self, flow: http.HTTPFlow) -> None:
+        """Take charge of a turn, or write phase 2's request."""
+        await self.guarding.request(flow)
+
+    def responseheaders(self, flow: http.HTTPFlow) -> None:
+        """Observe the stream; never buffer one."""
+        self.guarding.responseheaders(flow)
+        stream_unbounded(flow)
+
+    def response(self, flow: http.HTTPFlow) -> None:
+        """Tell what happened, also of a flow that is read from a file."""
+        keep_body(flow)
+        self._tell(flow, None)
+
+    def error(self, flow: http.HTTPFlow) -> None:
+        """Tell what happened; most clients end a turn by closing."""
+        keep_body(flow)
+        self._tell(flow, flow.error.msg if flow.error else "")
+
+    def _tell(self, flow: http.HTTPFlow, error: str | None) -> None:
+        record = self.guarding.finished(flow, error)
+        if record is None:
+            return
+        flow.metadata[KEY] = record
+        text = sentence(record)
+        if record["tripped"]:
+            logger.log(ALERT, "guard: %s", text)
+            annotate(flow, "guard", text, ":repeat:")
+        else:
+            annotate(flow, "guard", text)
+
+
+addons = [Guard()]

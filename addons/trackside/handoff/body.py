@@ -1,0 +1,59 @@
+"""Phase-2 request bodies, made from phase 1's by exchanging whole members.
+
+Everything that is not exchanged keeps its bytes: a prompt that were re-encoded could
+miss the cache that makes phase 2 start at once.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from trackside.wire.errors import WireError
+
+type Members = dict[str, bytes]
+
+
+def split(body: bytes) -> Members:
+    """Return the top-level members of a JSON object, each value as its own bytes.
+
+    Raises:
+        WireError: the body is no JSON object.
+
+    Example:
+        >>> split(b'{"n": 1, "messages": [ ]}')
+        {'n': b'1', 'messages': b'[ ]'}
+    """
+    try:
+        raw = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+    except msgspec.DecodeError as error:
+        raise WireError(f"wanted a JSON object as request body: {error}") from error
+    return {key: bytes(value) for key, value in raw.items()}
+
+
+def join(members: Mapping[str, bytes]) -> bytes:
+    """Return the JSON object of these members, in their order.
+
+    Example:
+        >>> join({"n": b"1", "messages": b"[ ]"})
+        b'{"n":1,"messages":[ ]}'
+    """
+    pairs = (msgspec.json.encode(key) + b":" + raw for key, raw in members.items())
+    return b"{" + b",".join(pairs) + b"}"
+
+
+def appended(array: bytes, item: object) -> bytes:
+    """Return a JSON array with one more item, the old ones byte for byte.
+
+    Raises:
+        WireError: what was given is no JSON array.
+
+    Example:
+        >>> appended(b'[{"role": "user"}]', 1)
+        b'[{"role": "user"},1]'
+    """
+    head = array.rstrip()
+    if not (head.startswith(b"[") and head.endswith(b"]")):
+        raise WireError(f"wanted an array of messages, got {array[:20]!r}")
+    head = head[:-1]
+    comma = b"" if head.strip() == b"[" else b","
+    return head + comma + msgspec.json.encode(item) + b"]"

@@ -1,0 +1,92 @@
+"""What every way of continuing a turn is given and gives."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Literal, Protocol
+
+import msgspec
+
+from trackside.handoff.body import Members
+
+type Engine = Literal[
+    "vllm", "sglang", "llama.cpp", "ollama", "lmstudio", "mlx-lm", "omlx", "openai"
+]
+
+THINK = ("<think>\n", "\n</think>\n\n")
+"""The tags most reasoning templates use, with the line breaks around them."""
+
+
+class Turn(msgspec.Struct, frozen=True):
+    """Phase 1 as a strategy sees it."""
+
+    engine: Engine
+    members: Members
+    """The client's request body, by top-level member."""
+    kept: str
+    """The reasoning that is handed on, closing sentence included; never empty."""
+    spent_tokens: int
+    """What phase 1 generated; comes off the answer's token limit."""
+    has_tools: bool = False
+
+
+class Call(msgspec.Struct, frozen=True):
+    """One request to the engine phase 1 ran on."""
+
+    path: str
+    body: bytes
+    reads: Literal["chat", "text"] = "chat"
+    """Answers as chat chunks, or as text chunks that must become chat chunks."""
+
+
+type Calls = Generator[Call, bytes, Call]
+"""Helper calls whose JSON answers are sent in, and at the end phase 2's own call."""
+
+
+class Strategy(Protocol):
+    """One way to get the answer after the reasoning was stopped."""
+
+    def fits(self, turn: Turn) -> bool:
+        """Tell whether this engine offers it for this request."""
+        ...
+
+    def calls(self, turn: Turn) -> Calls:
+        """Make phase 2's call.
+
+        Raises:
+            WireError: a helper call's answer is not what it was asked for.
+        """
+        ...
+
+
+LIMITS = ("max_tokens", "max_completion_tokens", "n_predict")
+
+
+def limited(members: Members, spent_tokens: int) -> Members:
+    """Return the members with what phase 1 spent taken off every token limit.
+
+    A limit that is spent already becomes 1: the engine then ends the turn itself.
+
+    Example:
+        >>> limited({"max_tokens": b"100"}, 30)
+        {'max_tokens': b'70'}
+    """
+    out = dict(members)
+    for key in LIMITS:
+        if key in out and out[key].isdigit():
+            out[key] = b"%d" % max(1, int(out[key]) - spent_tokens)
+    return out
+
+
+def streamed(members: Members) -> Members:
+    """Return the members with a stream that tells its usage at the end."""
+    options: dict[str, object] = {}
+    if "stream_options" in members:
+        told = msgspec.json.decode(members["stream_options"])
+        options = dict(told) if isinstance(told, dict) else {}
+    options["include_usage"] = True
+    return {
+        **members,
+        "stream": b"true",
+        "stream_options": msgspec.json.encode(options),
+    }

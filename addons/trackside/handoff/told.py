@@ -1,0 +1,55 @@
+"""What the guard did, in a sentence, from its metadata."""
+
+from typing import Any
+
+
+def sentence(record: dict[str, Any]) -> str:
+    """Return one line with everything the guard did, for log and comment.
+
+    Example:
+        >>> sentence({"v": 1, "tripped": False, "reasoning_tokens": 12,
+        ...           "tokens_source": "engine"})
+        'no loop in 12 reasoning tokens (engine)'
+    """
+    if "phase1" in record:
+        return f"phase 2 of flow {record['phase1']}"
+    tokens = (
+        f"{record['reasoning_tokens']} reasoning tokens ({record['tokens_source']})"
+    )
+    if not record["tripped"]:
+        return f"no loop in {tokens}"
+    parts = [f"tripped by {record['reason']} in {record['channel']} at {tokens}"]
+    if detail := record["detail"]:
+        parts.append(
+            f"{detail['copies']} copies from char {detail['start_char']}"
+            f" to {detail['end_char']}"
+        )
+    effort = f" for effort {record['effort']}" if record["effort"] else ""
+    limit = record["budget_tokens"]
+    parts.append(f"budget {limit or 'none'}{effort}")
+    handoff = record["handoff"]
+    if handoff is None:
+        parts.append(f"action {record['action']}: not acted on")
+    else:
+        parts.append(f"action {record['action']}, strategy {record['strategy']}")
+        parts += _handoff(handoff)
+    merged = record["usage"]["merged"]
+    told = ", ".join(f"{k} {v}" for k, v in merged.items() if v is not None)
+    parts.append(f"usage {told or 'not told'}")
+    end = record["end"]
+    parts.append(f"ended {end['finish_reason']} by {end['by']}")
+    return "; ".join(parts)
+
+
+def _handoff(handoff: dict[str, Any]) -> list[str]:
+    parts = []
+    if handoff["ttft_s"] is not None:
+        parts.append(f"answer after {handoff['ttft_s']:.3f} s")
+    if handoff["cached_tokens"] is not None:
+        parts.append(
+            f"{handoff['cached_tokens']} of {handoff['prompt_tokens']} prompt tokens"
+            " cached"
+        )
+    if handoff["error"]:
+        parts.append(f"handoff error: {handoff['error']}")
+    return parts

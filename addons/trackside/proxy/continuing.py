@@ -1,0 +1,179 @@
+"""Phase 2 of a guarded turn: which request goes out, and what the client gets."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+
+import msgspec
+from mitmproxy import http
+
+from trackside.handoff.plan import STRATEGIES
+from trackside.handoff.rewrite import Phase1, Rewriter
+from trackside.handoff.strategy import Turn
+from trackside.handoff.watch import Watch
+from trackside.proxy.engine import ask_for, path_for
+from trackside.proxy.tap import Tap, tap_of
+from trackside.wire.chat import Message, Reader
+from trackside.wire.errors import WireError
+
+logger = logging.getLogger(__name__)
+
+SLOT_RELEASE_S = 0.06
+"""llama.cpp frees the slot 7-38 ms after the close; before that phase 2 would be
+given another slot, without the cache (2 of 6 runs without a pause)."""
+
+
+class Ways(msgspec.Struct, frozen=True):
+    """How a turn may go on."""
+
+    names: tuple[str, ...]  # strategies to try, in order; none ends the turn
+    handoffs: int  # how often they may be gone through
+    cuts_content: bool  # a loop in the answer ends the turn
+
+
+class Continuing:
+    """A `splice.Handoff`: tries the ways left, and closes the response in form.
+
+    Parameters:
+        turn: phase 1 as strategies see it.
+        watch: a fresh watch over phase 2, made anew for each attempt.
+        register: told of each phase-2 flow before it runs.
+    """
+
+    def __init__(
+        self,
+        flow: http.HTTPFlow,
+        *,
+        turn: Turn,
+        phase1: Phase1,
+        ways: Ways,
+        watch: Callable[[], Watch],
+        register: Callable[[http.HTTPFlow, Continuing], None],
+    ) -> None:
+        self.flow, self.turn, self.ways = flow, turn, ways
+        self.strategy = "end"
+        self.error: str | None = None
+        self.ttft_s: float | None = None
+        self.phase2: http.HTTPFlow | None = None
+        self.rewriter = Rewriter(phase1)
+        self._phase1, self._watch, self._register = phase1, watch, register
+        self._started_s = 0.0
+        self._handoffs = 0
+        self._untried: list[str] = []
+        self.line_up()
+
+    def line_up(self) -> None:
+        """Make all ways open again, as long as handoffs are left."""
+        more = self._handoffs < self.ways.handoffs and not self.rewriter.said
+        self._untried = list(self.ways.names) if more else []
+        self._handoffs += 1
+
+    def next_flow(self) -> http.HTTPFlow | None:
+        """See `splice.Handoff`: one flow per way that is left."""
+        if self.phase2 and self.error is None:
+            self.error = self.rewriter.error or _refusal(self.phase2)
+        if not self._untried:
+            self.strategy = "end"
+            return None
+        self.strategy = self._untried.pop(0)
+        flow = http.HTTPFlow(self.flow.client_conn, self.flow.server_conn)
+        flow.request = self.flow.request.copy()
+        for name in ("x-conversation-id", "transfer-encoding"):
+            flow.request.headers.pop(name, None)
+        self.phase2, self.ttft_s = flow, None
+        self.rewriter = Rewriter(self._phase1)
+        self._register(flow, self)
+        return flow
+
+    async def prepare(self, flow: http.HTTPFlow) -> None:
+        """Write phase 2's request; a response of our own says that it can't be."""
+        if self.turn.engine == "llama.cpp":
+            await self._release()
+        calls = STRATEGIES[self.strategy].calls(self.turn)
+        try:
+            call = next(calls)
+            while True:
+                status, _, body = await ask_for(self.flow, call.path, body=call.body)
+                if status != 200:
+                    raise WireError(f"{call.path} answered {status}: {body[:200]!r}")
+                call = calls.send(body)
+        except StopIteration as done:
+            flow.request.path = path_for(self.flow, done.value.path)
+            flow.request.content = done.value.body
+        except (WireError, OSError) as error:
+            flow.response = http.Response.make(502, str(error))
+        self._started_s = time.monotonic()
+
+    async def _release(self) -> None:
+        """See to it that llama.cpp stops phase 1 and frees its slot."""
+        conversation = self.flow.request.headers.get("x-conversation-id")
+        if conversation:  # with it, a generation outlives its client
+            path = f"/v1/stream?conv_id={conversation}"
+            try:
+                await ask_for(self.flow, path, method="DELETE")
+            except OSError as error:
+                logger.info("guard: phase 1 could not be stopped: %s", error)
+        await asyncio.sleep(SLOT_RELEASE_S)
+
+    def tap(self) -> Tap:
+        """Return the tap for phase 2's response."""
+        tap, rewriter = Tap(Reader()), self.rewriter
+
+        def edit(message: Message) -> bytes:
+            out = rewriter.edit(message)
+            tap.refused = rewriter.refused
+            return out
+
+        tap.edit = edit
+        tap.observers.append(_Phase2(self, tap, self._watch()))
+        return tap
+
+    def started(self, at_s: float) -> None:
+        """Note that phase 2 said its first piece."""
+        if self.ttft_s is None:
+            self.ttft_s = at_s - self._started_s
+
+    def sent(self, data: bytes) -> None:
+        """See `splice.Handoff`."""
+        if tap := tap_of(self.flow):
+            tap.keep(data)
+
+    def end(self, error: str | None) -> bytes:
+        """See `splice.Handoff`."""
+        if self.strategy == "end":
+            return self.rewriter.end()
+        self.error = self.error or error
+        return self.rewriter.end(error)
+
+
+def _refusal(flow: http.HTTPFlow) -> str | None:
+    """Tell why this phase 2 was of no use."""
+    if flow.error:
+        return flow.error.msg
+    if flow.response is None or flow.response.status_code == 200:
+        return None
+    return f"{flow.response.status_code} {(flow.response.raw_content or b'')[:200]!r}"
+
+
+class _Phase2:
+    """Observes phase 2: when it starts, and whether it runs away as well."""
+
+    def __init__(self, continuing: Continuing, tap: Tap, watch: Watch) -> None:
+        self._continuing, self._tap, self._watch = continuing, tap, watch
+
+    def see(self, messages: Sequence[Message], at_s: float) -> None:
+        """See `tap.Observer`."""
+        continuing = self._continuing
+        for message in messages:
+            trip = self._watch.read(message.pieces)
+            if self._watch.stage not in ("before_first_token", "complete"):
+                continuing.started(at_s)
+            runs_away = trip and (
+                trip.channel == "reasoning" or continuing.ways.cuts_content
+            )
+            if runs_away and self._tap.handoff is None:
+                continuing.line_up()
+                self._tap.handoff = continuing

@@ -1,0 +1,218 @@
+"""Every turn the guard has in hand: from a flow's request to its record."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+from mitmproxy import http
+
+from trackside.handoff import asks, body, record
+from trackside.handoff.engines import by_server
+from trackside.handoff.strategy import Engine, Turn
+from trackside.handoff.watch import Watch
+from trackside.loops.budget import Budgets
+from trackside.loops.monitor import Monitor
+from trackside.proxy.continuing import Continuing
+from trackside.proxy.engine import Engines, credentials, upstream_of
+from trackside.proxy.guarded import Guarded, Settings
+from trackside.proxy.tap import Tap, is_event_stream, tap_of
+from trackside.wire import dialect_of
+from trackside.wire.chat import Reader
+from trackside.wire.errors import WireError
+from trackside.wire.request import ChatRequest
+from trackside.wire.request import parse as parse_request
+
+KEY = "trackside.guard"
+logger = logging.getLogger(__name__)
+
+AUTO_IN_PLACE = False
+"""Whether `auto` ends llama.cpp's reasoning in place; see the README for figures."""
+
+
+class Policy(Settings, frozen=True, kw_only=True):
+    """All of the guard's options."""
+
+    budgets: Budgets
+    detectors: tuple[str, ...]
+    engine: Engine | None  # None: ask the engine
+
+    def limit_tokens(self, request: ChatRequest) -> int | None:
+        """Return the reasoning budget; one that the client names may be higher."""
+        limit = self.budgets.limit(request.effort)
+        if limit is None or request.budget_tokens is None:
+            return limit
+        return max(limit, request.budget_tokens)
+
+    def watch(
+        self,
+        request: ChatRequest,
+        limit_tokens: int | None,
+        tokens_per_char: float | None = None,
+    ) -> Watch:
+        """Return a watch over one response to this request."""
+        return Watch(
+            reasoning=Monitor(self.detectors),
+            content=None if self.content == "off" else Monitor(self.detectors),
+            limit_tokens=limit_tokens,
+            has_tools=request.has_tools,
+            tokens_per_char=tokens_per_char,
+        )
+
+    @property
+    def ends_in_place(self) -> bool:
+        """Requests are to be armed for llama.cpp's own way."""
+        auto = AUTO_IN_PLACE and self.strategy == "auto"
+        return self.action == "continue" and (auto or self.strategy == "in_place")
+
+
+class Guarding:
+    """The turns that run now, by flow id."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+        self._engines = Engines()
+        self._turns: dict[str, Guarded] = {}
+        self._phase2: dict[str, Continuing] = {}
+        self._leading: dict[tuple[str, str], str] = {}
+        self._asking: set[asyncio.Task[Engine | None]] = set()
+
+    async def engine_at(self, upstream: str) -> Engine | None:
+        """Return the engine at an upstream, asking it if need be."""
+        return self.policy.engine or await self._engines.recognise(upstream)
+
+    async def request(self, flow: http.HTTPFlow) -> None:
+        """Take charge of a live chat turn; whatever goes wrong, let it pass."""
+        try:
+            if continuing := self._phase2.get(flow.id):
+                await continuing.prepare(flow)
+            elif flow.live and not flow.response and not flow.error:
+                self._take(flow)
+        except Exception:
+            logger.exception("guard: request not understood, passing it on")
+
+    def _take(self, flow: http.HTTPFlow) -> None:
+        flow.metadata.pop(KEY, None)
+        request = read_request(flow)
+        if request is None or not request.stream or request.n != 1:
+            return
+        policy, upstream = self.policy, upstream_of(flow)
+        engine = policy.engine or self._engines.get(upstream)
+        if engine is None:
+            headers = credentials(flow.request.headers)
+            task = asyncio.ensure_future(self._engines.recognise(upstream, headers))
+            self._asking.add(task)
+            task.add_done_callback(self._asking.discard)
+        content = flow.request.content or b""
+        closing = policy.closing if policy.ends_in_place else None
+        asked = asks.ask(content, request, engine, closing)
+        members = body.split(content)
+        self._turns[flow.id] = Guarded(
+            flow,
+            settings=policy,
+            request=request,
+            asked=asked,
+            turn=lambda: Turn(
+                engine=policy.engine or self._engines.get(upstream) or "openai",
+                members=members,
+                kept="",
+                spent_tokens=0,
+                has_tools=request.has_tools,
+            ),
+            limit_tokens=policy.limit_tokens(request),
+            leading=self._leading.get((upstream, request.model)),
+            watch=lambda limit_tokens: policy.watch(request, limit_tokens),
+            register=lambda flow, continuing: self._phase2.update(
+                {flow.id: continuing}
+            ),
+        )
+        if asked.body is not content:
+            flow.request.content = asked.body
+        flow.request.anticomp()
+
+    def responseheaders(self, flow: http.HTTPFlow) -> None:
+        """Put the tap on a stream that is ours to watch."""
+        response = flow.response
+        if response is None or not flow.live:
+            return
+        if continuing := self._phase2.get(flow.id):
+            if is_event_stream(response):
+                response.stream = continuing.tap()
+        elif guarded := self._turns.get(flow.id):
+            server = response.headers.get("server", "")
+            self._engines.learn(upstream_of(flow), by_server(server))
+            if is_event_stream(response):
+                tap = tap_of(flow) or Tap(Reader())
+                tap.edit = guarded.asked.hide
+                tap.observers.append(guarded)
+                response.stream = tap
+
+    def finished(self, flow: http.HTTPFlow, error: str | None) -> dict[str, Any] | None:
+        """Return the record of a flow that is over; None if there is none to keep.
+
+        Parameters:
+            error: mitmproxy's words for what broke the flow, None if nothing did.
+        """
+        if continuing := self._phase2.pop(flow.id, None):
+            return {"v": 1, "tripped": False, "phase1": continuing.flow.id}
+        if guarded := self._turns.pop(flow.id, None):
+            self._learn_leading(guarded)
+            return guarded.record(_ended_by(guarded, error))
+        return None if flow.live else self._replayed(flow)
+
+    def _learn_leading(self, guarded: Guarded) -> None:
+        """Note per model whether a parser eats the line break that leads reasoning."""
+        if guarded.lost_reasoning:
+            key = (upstream_of(guarded.flow), guarded.request.model)
+            self._leading[key] = "" if guarded.leading else "\n"
+
+    def _replayed(self, flow: http.HTTPFlow) -> dict[str, Any] | None:
+        """Analyse a response that did not stream through here: one from a file."""
+        before: dict[str, Any] = flow.metadata.get(KEY) or {}
+        request = read_request(flow)
+        if request is None or flow.response is None or "phase1" in before:
+            return before or None
+        per_char = None
+        if before.get("tokens_source") == "engine" and before.get("reasoning_chars"):
+            per_char = before["reasoning_tokens"] / before["reasoning_chars"]
+        limit_tokens = self.policy.limit_tokens(request)
+        watch = self.policy.watch(request, limit_tokens, per_char)
+        reader, trip = Reader(), None
+        for message in (
+            *reader.feed(flow.response.raw_content or b""),
+            *reader.flush(),
+        ):
+            trip = trip or watch.read(message.pieces)
+        acted = trip is not None and before.get("tripped", False)
+        end = {"finish_reason": watch.finish_reason, "by": "engine"}
+        return record.guard_record(
+            watch,
+            request,
+            trip,
+            budget_tokens=limit_tokens,
+            action=(before["action"] if acted else "observe") if trip else None,
+            strategy=before["strategy"] if acted else None,
+            handoff=before["handoff"] if acted else None,
+            usage=before.get("usage") or record.usage_dict(watch.counts, None),
+            end=before.get("end") or end,
+        )
+
+
+def read_request(flow: http.HTTPFlow) -> ChatRequest | None:
+    """Return the facts of a chat turn; None for anything else."""
+    if flow.request.method != "POST" or dialect_of(flow.request.path) != "chat":
+        return None
+    try:
+        return parse_request(flow.request.content or b"")
+    except (WireError, ValueError) as error:
+        logger.info("guard: passing on what is no chat request: %s", error)
+        return None
+
+
+def _ended_by(guarded: Guarded, error: str | None) -> str:
+    """Tell who ended the turn: engine, client, guard or an error."""
+    done = guarded.continuing
+    if error is None or guarded.watch.stage == "complete":
+        return "guard" if done and done.strategy == "end" else "engine"
+    return "client" if "client" in error.lower() else "error"

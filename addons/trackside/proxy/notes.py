@@ -1,0 +1,20 @@
+"""What a person sees of a flow in mitmweb: its comment and its marker."""
+
+from mitmproxy import http
+
+SEPARATOR = " · "
+
+
+def annotate(
+    flow: http.HTTPFlow, addon: str, text: str, marker: str | None = None
+) -> None:
+    """Put an addon's line into the flow's comment, in place of its earlier one.
+
+    Parameters:
+        marker: name of an emoji as in ":warning:"; None leaves the flow's as it is.
+    """
+    lines = flow.comment.split(SEPARATOR) if flow.comment else []
+    lines = [line for line in lines if not line.startswith(f"{addon} ")]
+    flow.comment = SEPARATOR.join([*lines, f"{addon} {text}"])
+    if marker:
+        flow.marked = marker

@@ -1,0 +1,32 @@
+"""What every addon does with mitmproxy's options at start-up."""
+
+from __future__ import annotations
+
+import logging
+
+from mitmproxy import ctx
+
+logger = logging.getLogger(__name__)
+
+SILENCE_S = 6 * 3600
+"""Longest silence of an engine: mitmproxy's 600 s are shorter than a long prefill."""
+
+
+def refuse_unknown() -> bool:
+    """Stop the start over an option nobody declared; tell whether there was one.
+
+    mitmproxy keeps a mistyped `--set` silently and runs without it; an ERROR in
+    `running` makes mitmdump exit.
+    """
+    unknown = sorted(ctx.options.deferred)
+    for name in unknown:
+        logger.error(
+            "trackside: unknown option %s (misspelt, or its addon is not loaded)", name
+        )
+    return bool(unknown)
+
+
+def suit_long_turns() -> None:
+    """Let an engine be silent for hours, unless the user set a limit."""
+    if not ctx.options.has_changed("tcp_timeout"):
+        ctx.options.update(tcp_timeout=SILENCE_S)

@@ -1,0 +1,133 @@
+"""The one stream callable of a response: decodes once, shows it to every observer."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from mitmproxy import http
+
+from trackside.proxy.splice import Handoff
+from trackside.wire.chat import Message, Reader
+
+logger = logging.getLogger(__name__)
+
+KEEP_BYTES = 64 << 20
+"""Most of a response that is kept for the saved flow; far above any real answer."""
+
+
+class Observer(Protocol):
+    """One addon's view of a response."""
+
+    def see(self, messages: Sequence[Message], at_s: float) -> None:
+        """Take complete messages; `at_s` is monotonic, of the chunk that ended them."""
+        ...
+
+
+class Tap:
+    """Forwards a response's bytes and shows its messages to observers.
+
+    O(new bytes) a chunk. Never raises and never returns an empty chunk: mitmproxy
+    loses the data of the one and ends a chunked body at the other.
+
+    Parameters:
+        reader: cuts bytes into messages; None for a stream nobody can read.
+        edit: what to forward for a message; None forwards the bytes received, at once.
+    """
+
+    def __init__(
+        self,
+        reader: Reader | None,
+        edit: Callable[[Message], bytes] | None = None,
+    ) -> None:
+        self.reader = reader
+        self.edit = edit
+        self.observers: list[Observer] = []
+        self.handoff: Handoff | None = None
+        self.refused = False
+        self.seen_bytes = 0
+        self._pending = b""
+        self._broken = False
+        self._kept: list[bytes] = []
+        self._kept_bytes = 0
+
+    def __call__(self, chunk: bytes) -> list[bytes]:
+        """Return what goes to the client for a chunk; b"" is the end of the body."""
+        self.seen_bytes += len(chunk)
+        if self._broken or self.reader is None:
+            return self.keep(chunk)
+        pending = self._pending + chunk
+        try:
+            out = self._observe(chunk, self.reader)
+        except Exception:  # raised from here it would lose the chunk: fail open
+            self._broken = True
+            logger.exception("tap: unreadable, passing the response through")
+            out = pending if self.edit else chunk
+        return self.keep(out)
+
+    def _observe(self, chunk: bytes, reader: Reader) -> bytes:
+        messages = reader.feed(chunk) if chunk else reader.flush()
+        if messages:
+            at_s = time.monotonic()
+            for observer in tuple(self.observers):
+                try:
+                    observer.see(messages, at_s)
+                except Exception:
+                    self.observers.remove(observer)
+                    logger.exception("tap: an observer failed and is left out")
+        if self.edit is None:
+            # What follows the last whole message must not reach the client any more
+            # once something else goes on with its stream.
+            held = reader.held if self.handoff else 0
+            return chunk[: len(chunk) - held] if held else chunk
+        whole = sum(len(message.raw) for message in messages)
+        pending = self._pending + chunk
+        self._pending = pending[whole:]
+        out = b"".join(map(self.edit, messages))
+        if not chunk:
+            out, self._pending = out + self._pending, b""
+        return out
+
+    def keep(self, data: bytes) -> list[bytes]:
+        """Note data that goes to the client; return it as mitmproxy wants it."""
+        if not data:
+            return []
+        if self._kept_bytes < KEEP_BYTES:
+            self._kept.append(data)
+            self._kept_bytes += len(data)
+        return [data]
+
+    @property
+    def body(self) -> bytes:
+        """What the client was sent so far (up to `KEEP_BYTES`)."""
+        return b"".join(self._kept)
+
+
+def tap_of(flow: http.HTTPFlow) -> Tap | None:
+    """Return the tap that observes this flow's response."""
+    stream = flow.response.stream if flow.response else None
+    return stream if isinstance(stream, Tap) else None
+
+
+def keep_body(flow: http.HTTPFlow) -> None:
+    """Put what the client got into the flow: streamed bodies are not stored."""
+    tap = tap_of(flow)
+    if tap and flow.response and tap.seen_bytes:
+        flow.response.raw_content = tap.body
+
+
+def is_event_stream(response: http.Response) -> bool:
+    """Tell a stream of server-sent events that answers a request."""
+    kind = response.headers.get("content-type", "")
+    return response.status_code == 200 and kind.startswith("text/event-stream")
+
+
+def stream_unbounded(flow: http.HTTPFlow) -> None:
+    """Have every response of unknown length streamed: mitmproxy would buffer it."""
+    response = flow.response
+    if response is None or not flow.live or response.stream:
+        return
+    if "content-length" not in response.headers and response.status_code != 101:
+        response.stream = Tap(None)

@@ -1,0 +1,84 @@
+"""The shape of a chat completion, streamed or whole, as far as it is read.
+
+Only the frame is typed. Leaves are checked where they are read, so that one odd field
+does not cost the rest of the chunk. What is not named here is never built.
+"""
+
+import json
+from typing import Any
+
+import msgspec
+
+from trackside.wire.errors import WireError
+
+
+class Delta(msgspec.Struct, gc=False):
+    """What one choice adds: a stream's `delta` or a body's `message`."""
+
+    role: Any = None
+    content: Any = None
+    reasoning_content: Any = None
+    reasoning: Any = None
+    reasoning_details: Any = None
+    tool_calls: Any = None
+
+
+class Choice(msgspec.Struct, gc=False):
+    """One of n answers."""
+
+    index: Any = None
+    delta: Delta | None = None
+    message: Delta | None = None
+    finish_reason: Any = None
+    token_ids: Any = None
+
+
+class Chunk(msgspec.Struct, gc=False):
+    """One event of a stream, or a whole body."""
+
+    id: Any = None
+    model: Any = None
+    created: Any = None
+    choices: list[Choice] | None = None
+    usage: Any = None
+    timings: Any = None
+    metrics: Any = None
+    stats: Any = None
+    prompt_progress: Any = None
+    error: Any = None
+    object: Any = None
+    message: Any = None
+    detail: Any = None
+    code: Any = None
+
+
+UNKNOWN = Chunk()
+"""JSON of another shape: nothing in it is read."""
+
+_decode = msgspec.json.Decoder(Chunk).decode
+
+
+def decode(data: bytes) -> Chunk:
+    """Decode one chunk. Raise WireError if `data` is not even JSON."""
+    try:
+        return _decode(data)
+    except msgspec.ValidationError:
+        return UNKNOWN
+    except (msgspec.DecodeError, RecursionError):
+        return _decode_leniently(data)
+
+
+def _decode_leniently(data: bytes) -> Chunk:
+    """Decode what Python engines write and strict parsers refuse.
+
+    That is NaN and Infinity, halves of surrogate pairs (an emoji cut between two
+    tokens) and bytes that are not UTF-8; read as null, "?" and U+FFFD.
+    """
+    try:
+        text = data.decode("utf-8", "replace")
+        value = json.loads(text, parse_constant=lambda _: None)
+        return _decode(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
+    except msgspec.ValidationError:
+        return UNKNOWN
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise WireError(f"got {data[:80]!r}, wanted a JSON object") from error

@@ -1,0 +1,97 @@
+"""Runs real mitmdump processes in front of an engine, on loopback."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mitmproxy import http, io
+
+ROOT = Path(__file__).parents[1]
+MITMDUMP = Path(sys.executable).with_name("mitmdump")
+START_LIMIT_S = 40.0
+
+
+@dataclass
+class Proxy:
+    """A running mitmdump."""
+
+    url: str
+    log_path: Path
+    capture_path: Path
+    process: subprocess.Popen[bytes] = field(repr=False)
+
+    @property
+    def log(self) -> str:
+        """All it logged so far."""
+        return self.log_path.read_text()
+
+    def wait_for(self, pattern: str, limit_s: float = 20.0) -> str:
+        """Return the first log line that matches; fail after the limit."""
+        end = time.monotonic() + limit_s
+        while time.monotonic() < end:
+            if match := re.search(f".*{pattern}.*", self.log):
+                return match.group()
+            time.sleep(0.02)
+        raise AssertionError(f"no {pattern!r} in the log:\n{self.log}")
+
+    def stop(self) -> list[http.HTTPFlow]:
+        """End it and return the flows it saved."""
+        self.process.terminate()
+        self.process.wait(20)
+        with self.capture_path.open("rb") as file:
+            flows = list(io.FlowReader(file).stream())
+        return [flow for flow in flows if isinstance(flow, http.HTTPFlow)]
+
+
+@contextmanager
+def mitmdump(
+    upstream: str,
+    folder: Path,
+    *options: str,
+    script: str = "guard.py",
+    mode: str | None = None,
+) -> Iterator[Proxy]:
+    """Run mitmdump with one of our entry scripts until the block ends."""
+    log_path, capture_path = folder / "mitmdump.log", folder / "out.flow"
+    command = [
+        *(MITMDUMP, "--mode", mode or f"reverse:{upstream}"),
+        *("--listen-host", "127.0.0.1", "--listen-port", "0"),
+        *("-s", ROOT / "addons" / script, "-w", capture_path),
+        *("--set", f"confdir={folder / 'conf'}"),
+        *options,
+    ]
+    with log_path.open("wb") as log:
+        process = subprocess.Popen(
+            command, stdout=log, stderr=subprocess.STDOUT, cwd=folder
+        )
+    try:
+        proxy = Proxy("", log_path, capture_path, process)
+        line = proxy.wait_for(r"listening at (?:http://)?[\d.*]+:\d+", START_LIMIT_S)
+        port = re.findall(r":(\d+)\.?$", line.strip())[-1]
+        scheme = "http"
+        proxy.url = f"{scheme}://127.0.0.1:{port}"
+        if script != "stream.py":
+            proxy.wait_for(r"guard: on|turns: on|diff: on", START_LIMIT_S)
+        yield proxy
+    finally:
+        process.kill()
+        process.wait()
+
+
+def run_mitmdump(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Run mitmdump to its end and return what it printed."""
+    return subprocess.run(
+        [MITMDUMP, "--set", f"confdir={folder / 'conf'}", *options],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=folder,
+        check=False,
+    )

@@ -8,20 +8,29 @@ from __future__ import annotations
 
 import logging
 
-from mitmproxy import addonmanager, ctx, exceptions, http
+from mitmproxy import addonmanager, connection, ctx, exceptions, http
 from mitmproxy.log import ALERT
 from mitmproxy.proxy import layer
 
 from trackside.handoff.engines import NAMES
-from trackside.handoff.plan import CHOICES
+from trackside.handoff.plan import STARTS
 from trackside.handoff.told import sentence
 from trackside.loops import budget, monitor, tokens
 from trackside.proxy import splice
 from trackside.proxy.engine import upstreams
 from trackside.proxy.guarding import KEY, Guarding, Policy
 from trackside.proxy.notes import annotate
-from trackside.proxy.options import refuse_unknown, suit_long_turns
+from trackside.proxy.options import refuse_unknown, refuse_unreadable, suit_long_turns
 from trackside.proxy.tap import keep_body, stream_unbounded
+
+CHOICES: dict[str, tuple[str, ...]] = {
+    "guard_action": ("continue", "cut", "observe"),
+    "guard_keep": ("trim", "all"),
+    "guard_engine": ("auto", *NAMES),
+    "guard_strategy": STARTS,
+    "guard_content": ("observe", "cut", "off"),
+}
+"""mitmproxy shows choices, but takes any value."""
 
 CLOSING = "I have gone over this enough. I will answer now."
 logger = logging.getLogger("guard")
@@ -40,7 +49,7 @@ class Guard:
             str,
             "continue",
             "What a trip does: hand off, end the turn cleanly, or only report.",
-            choices=("continue", "cut", "observe"),
+            choices=CHOICES["guard_action"],
         )
         add(
             "guard_budget",
@@ -59,7 +68,7 @@ class Guard:
             str,
             "trim",
             "Hand on the reasoning up to the loop's first copy, or all of it.",
-            choices=("trim", "all"),
+            choices=CHOICES["guard_keep"],
         )
         add(
             "guard_closing",
@@ -72,29 +81,35 @@ class Guard:
             str,
             "auto",
             "Which engine's continuation to use; auto asks the engine.",
-            choices=("auto", *NAMES),
+            choices=CHOICES["guard_engine"],
         )
         add(
             "guard_strategy",
             str,
             "auto",
             "Which handoff to try first.",
-            choices=CHOICES,
+            choices=CHOICES["guard_strategy"],
         )
         add(
             "guard_content",
             str,
             "observe",
             "What to do about loops in the answer itself.",
-            choices=("observe", "cut", "off"),
+            choices=CHOICES["guard_content"],
         )
         add("guard_handoffs", int, 1, "Handoffs allowed per turn.")
+        refuse_unreadable("guard_")
 
     def configure(self, updated: set[str]) -> None:
         """Check the options once; hooks may then trust them."""
         if not any(name.startswith("guard_") for name in updated):
             return
         options = ctx.options
+        for name, choices in CHOICES.items():
+            if (got := getattr(options, name)) not in choices:
+                raise exceptions.OptionsError(
+                    f"{name}: got {got!r}, want one of {', '.join(choices)}"
+                )
         if options.guard_handoffs < 0:
             raise exceptions.OptionsError(
                 f"guard_handoffs: got {options.guard_handoffs}, want 0 or more"
@@ -144,6 +159,10 @@ class Guard:
     def next_layer(self, nextlayer: layer.NextLayer) -> None:
         """Make streams that can be continued by another request."""
         splice.install(nextlayer)
+
+    async def client_disconnected(self, _: connection.Client) -> None:
+        """Make sure that the engine of a client that left is left as well."""
+        await splice.let_upstreams_close()
 
     async def request(self, flow: http.HTTPFlow) -> None:
         """Take charge of a turn, or write phase 2's request."""

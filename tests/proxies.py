@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +17,8 @@ from mitmproxy import http, io
 ROOT = Path(__file__).parents[1]
 MITMDUMP = Path(sys.executable).with_name("mitmdump")
 START_LIMIT_S = 40.0
+CONFDIR = tempfile.mkdtemp(prefix="trackside-conf-")
+"""One for all: making the certificate authority takes a second."""
 
 
 @dataclass
@@ -64,7 +67,7 @@ def mitmdump(
         *(MITMDUMP, "--mode", mode or f"reverse:{upstream}"),
         *("--listen-host", "127.0.0.1", "--listen-port", "0"),
         *("-s", ROOT / "addons" / script, "-w", capture_path),
-        *("--set", f"confdir={folder / 'conf'}"),
+        *("--set", f"confdir={CONFDIR}"),
         *options,
     ]
     with log_path.open("wb") as log:
@@ -75,10 +78,8 @@ def mitmdump(
         proxy = Proxy("", log_path, capture_path, process)
         line = proxy.wait_for(r"listening at (?:http://)?[\d.*]+:\d+", START_LIMIT_S)
         port = re.findall(r":(\d+)\.?$", line.strip())[-1]
-        scheme = "http"
-        proxy.url = f"{scheme}://127.0.0.1:{port}"
-        if script != "stream.py":
-            proxy.wait_for(r"guard: on|turns: on|diff: on", START_LIMIT_S)
+        proxy.url = f"http://127.0.0.1:{port}"
+        proxy.wait_for(r"(guard|diff|turns): on", START_LIMIT_S)
         yield proxy
     finally:
         process.kill()
@@ -88,7 +89,7 @@ def mitmdump(
 def run_mitmdump(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     """Run mitmdump to its end and return what it printed."""
     return subprocess.run(
-        [MITMDUMP, "--set", f"confdir={folder / 'conf'}", *options],
+        [MITMDUMP, "--set", f"confdir={CONFDIR}", *options],
         capture_output=True,
         text=True,
         timeout=60,

@@ -41,7 +41,7 @@ class Asked:
         return bool(self.json["messages"][-1]["role"] == "assistant")
 
 
-class Hangup(Exception):  # noqa: N818 # it is no error, it is what the script wants
+class Hangup(Exception):  # it is no error, it is what the script wants
     """Raised by a script to close the connection without another byte."""
 
 
@@ -82,23 +82,31 @@ class Scripted:
 
 @contextmanager
 def scripted(
-    script: Script, *, protocol: str = "HTTP/1.1", tls: ssl.SSLContext | None = None
+    script: Script,
+    *,
+    server: str = "llama.cpp",
+    protocol: str = "HTTP/1.1",
+    tls: ssl.SSLContext | None = None,
 ) -> Iterator[Scripted]:
     """Serve a script on loopback; paths it returns None for get a 404."""
     state = Scripted()
+    server_name = server
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = protocol
 
+        def version_string(self) -> str:
+            return server_name
+
         def log_message(self, *_: object) -> None:
             pass
 
-        def do_GET(self) -> None:  # noqa: N802 # http.server's name
+        def do_GET(self) -> None:  # http.server's name
             self.do_POST()
 
-        do_DELETE = do_GET  # noqa: N815 # http.server's name
+        do_DELETE = do_GET  # http.server's name
 
-        def do_POST(self) -> None:  # noqa: N802 # http.server's name
+        def do_POST(self) -> None:  # http.server's name
             length = int(self.headers.get("content-length", 0))
             headers = {k.lower(): v for k, v in self.headers.items()}
             asked = Asked(self.command, self.path, headers, self.rfile.read(length))
@@ -133,17 +141,17 @@ def scripted(
                 self.close_connection = True
                 self.connection.shutdown(socket.SHUT_RDWR)
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
+    serving = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    serving.daemon_threads = True
     if tls:
-        server.socket = tls.wrap_socket(server.socket, server_side=True)
-    state.url = f"http{'s' if tls else ''}://127.0.0.1:{server.server_address[1]}"
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+        serving.socket = tls.wrap_socket(serving.socket, server_side=True)
+    state.url = f"http{'s' if tls else ''}://127.0.0.1:{serving.server_address[1]}"
+    threading.Thread(target=serving.serve_forever, daemon=True).start()
     try:
         yield state
     finally:
-        server.shutdown()
-        server.server_close()
+        serving.shutdown()
+        serving.server_close()
 
 
 # Events, shaped like the captured ones

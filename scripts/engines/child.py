@@ -61,25 +61,23 @@ class Engine:
             options = ["--parallel", str(parallel)]
             options += ["--ctx", str(ctx_tokens)] if ctx_tokens else []
             options += ["--template", str(template)] if template else []
+        command = [sys.executable, str(SCRIPT), "--parent", str(os.getpid()), *options]
         with tempfile.TemporaryFile() as words:
             process = subprocess.Popen(
-                [sys.executable, SCRIPT, "--parent", str(os.getpid()), *options],
+                command,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=words,
                 text=True,
             )
             try:
-                url, model = _ready(process)
+                ready = _first_line(process)
+                if not ready:
+                    words.seek(0)
+                    said = words.read().decode("utf-8", "replace").strip()[-2000:]
+                    raise RuntimeError(said or "the engine said nothing before it died")
+                url, _, model = ready.removeprefix("ready ").partition(" model ")
                 yield cls(url, model, process.pid)
-            except _NeverReadyError:
-                process.kill()
-                code = process.wait()
-                words.seek(0)
-                said = words.read().decode("utf-8", "replace").strip()[-2000:]
-                raise RuntimeError(
-                    f"the engine did not start (exit {code}): {said or 'no words'}"
-                ) from None
             finally:
                 _end(process)
 
@@ -89,23 +87,15 @@ class Engine:
             return sum(slot["is_processing"] for slot in json.load(answer))
 
 
-class _NeverReadyError(Exception):
-    """The child ended, or was ended, before it said that it is ready."""
-
-
-def _ready(process: subprocess.Popen[str]) -> tuple[str, str]:
-    """Wait for the child's first line; return its URL and model."""
+def _first_line(process: subprocess.Popen[str]) -> str:
+    """Wait for the child's first line; return "" if it dies or takes too long."""
     assert process.stdout
     limit = threading.Timer(START_LIMIT_S, process.kill)
     limit.start()
     try:
-        word, _, rest = process.stdout.readline().partition(" ")
+        return process.stdout.readline().rstrip("\n")
     finally:
         limit.cancel()
-    url, _, model = rest.strip().partition(" model ")
-    if word != "ready":
-        raise _NeverReadyError
-    return url, model
 
 
 def _end(process: subprocess.Popen[str]) -> None:

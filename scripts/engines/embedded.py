@@ -10,6 +10,7 @@ import importlib.util
 import os
 import socket
 from pathlib import Path
+from typing import Any
 
 MODEL = "SmolLM2-135M-Instruct"
 TEMPLATE = Path(__file__).with_name("think.jinja")
@@ -44,8 +45,8 @@ def weights() -> Path:
 
 def start(
     *, port: int, template: Path, ctx_tokens: int, parallel: int, verbose: bool
-) -> str:
-    """Start the server on a thread of its own; return its URL once it answers.
+) -> tuple[str, str]:
+    """Start the server on threads of its own; return its URL and model.
 
     Parameters:
         port: TCP port on 127.0.0.1; 0 takes a free one.
@@ -57,7 +58,7 @@ def start(
     Raises:
         LookupError: a wheel is missing.
         OSError: the port is taken or the template cannot be read.
-        RuntimeError: llama.cpp refused to start.
+        RuntimeError: llama.cpp refused to start; it says why only when verbose.
     """
     try:
         llama = importlib.import_module("xllamacpp")
@@ -65,7 +66,7 @@ def start(
         raise LookupError(f"the xllamacpp wheel cannot be loaded ({error})") from error
     if port:
         with socket.create_server(("127.0.0.1", port)):
-            pass  # llama.cpp does not say why it cannot start: a taken port is told here
+            pass  # llama.cpp would not say that it is the port
 
     params = llama.CommonParams()
     params.model.path = str(weights())
@@ -87,8 +88,8 @@ def start(
 
     global _server
     _server = llama.Server(params)
-    return str(_server.listening_address)
+    return str(_server.listening_address), MODEL
 
 
-_server: object = None
-"""Keeps the server alive. Never freed: freeing waits 30 s for a running stream."""
+_server: Any = None
+"""Kept, because freeing it ends the server."""

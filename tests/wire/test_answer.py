@@ -267,6 +267,9 @@ TIMINGS = {"cache_n": 3, "prompt_n": 627, "predicted_n": 2}
             [Finish("error"), Failure("x", 502)],
             id="openrouter-error",
         ),
+        pytest.param(
+            chunk(error="x"), [Failure("x", None)], id="error-without-choices"
+        ),
         pytest.param(chunk(delta(content="a"), usage=None), [Content("a")], id="null"),
     ],
 )

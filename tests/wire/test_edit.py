@@ -1,5 +1,6 @@
 import json
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,40 +9,175 @@ from trackside.wire.edit import add_members, cut_member, merge_members
 from trackside.wire.errors import WireError
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=5)
-SCALARS = st.one_of(
-    st.none(), st.booleans(), st.integers(-(2**63), 2**64 - 1), st.floats(-9, 9), TEXT
-)
+KEYS = st.sampled_from(["usage", "id", "é", 'a"b', "\\", ""])
+SCALARS = st.one_of(st.none(), st.booleans(), st.integers(0, 2**60), TEXT)
 VALUES = st.recursive(
     SCALARS,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3)
+    ),
     max_leaves=6,
 )
-KEYS = st.sampled_from(["usage", "id", "é", 'a"b', "\\", ""]) | TEXT
-OBJECTS = st.dictionaries(KEYS, VALUES, max_size=4)
-STYLES = st.fixed_dictionaries(
-    {
-        "ensure_ascii": st.booleans(),
-        "separators": st.sampled_from([(",", ":"), (", ", ": "), (" ,\t", " :  ")]),
-    }
+SPACES = st.sampled_from(["", " ", "\t "])
+
+
+class Written:
+    """A JSON object as some program may have written it, duplicate keys and all."""
+
+    def __init__(self, members, ascii_only, comma, colon, space):
+        self.members, self.colon, self.ascii_only = members, colon, ascii_only
+        self.comma, self.space = comma, space
+
+    def member(self, key, value):
+        return self.dumps(key) + self.colon + self.dumps(value)
+
+    def dumps(self, value):
+        return json.dumps(value, ensure_ascii=self.ascii_only)
+
+    def text(self, members, added=""):
+        inner = self.comma.join(members)
+        if not members:
+            return ("{" + added + self.space * 2 + "}").encode()
+        comma = "," if added else ""
+        return ("{" + self.space + inner + comma + added + self.space + "}").encode()
+
+    def body(self):
+        return self.text([self.member(*pair) for pair in self.members])
+
+
+WRITTEN = st.builds(
+    Written,
+    st.lists(st.tuples(KEYS, VALUES), max_size=5),
+    st.booleans(),
+    st.sampled_from([",", ", ", " ,\t"]),
+    st.sampled_from([":", ": ", " : "]),
+    SPACES,
 )
 
 
-def members(found):
-    """Each member as its own JSON text, in order, to compare byte by byte."""
-    return found.split(b"\0")
+@given(WRITTEN, st.dictionaries(KEYS, VALUES, max_size=3))
+def test_members_are_set_and_every_other_byte_stays(written, new):
+    compact = {key: msgspec.json.encode(value).decode() for key, value in new.items()}
+    old = [
+        written.dumps(key) + written.colon + compact[key]
+        if key in new
+        else written.member(key, value)
+        for key, value in written.members
+    ]
+    known = {key for key, _ in written.members}
+    added = [
+        msgspec.json.encode(key).decode() + ":" + text
+        for key, text in compact.items()
+        if key not in known
+    ]
+    found = add_members(written.body(), new)
+    assert found == written.text(old, ",".join(added))
+    assert json.loads(found) == {**dict(written.members), **new}
 
 
-@given(OBJECTS, OBJECTS, STYLES, st.sampled_from(["", " ", "\r\n\t"]))
-def test_added_members_are_there_and_nothing_else_moves(old, new, style, space):
-    text = json.dumps(old, **style)
-    body = (space + "{" + space + text[1:-1] + space + "}" + space).encode()
-    found = add_members(body, new)
-    assert json.loads(found) == {**old, **new}
-    assert list(json.loads(found)) == list({**old, **new})
-    if not new.keys() & old.keys():
-        # one insertion, behind the last member
-        kept = body[: len(body) - len(body.lstrip()) + 1] if not old else None
-        head = kept if kept is not None else body[: body.rindex(text[1:-1].encode())]
-        tail = (space + "}" + space).encode() if old else body[len(head) :]
-        assert found.startswith(head)
-        assert found.endswith(tail)
+@given(
+    WRITTEN,
+    st.sampled_from(["usage", "id", ""]),
+    st.sampled_from(["data: ", "data:"]),
+    SPACES,
+)
+def test_a_member_is_cut_and_every_other_byte_stays(written, key, field, end):
+    frame = field.encode() + b"%s" + end.encode() + b"\r\n\r\n"
+    kept = [pair for pair in written.members if pair[0] != key]
+    found = cut_member(frame % written.body(), key)
+    assert found == frame % written.text([written.member(*pair) for pair in kept])
+
+
+@pytest.mark.parametrize(
+    ("raw", "found"),
+    [
+        pytest.param(b'data: {"u":1,"b":2}\n\n', b'data: {"b":2}\n\n', id="first"),
+        pytest.param(
+            b'data: {"a": 1, "u": {"u": 2}, "b": 3}\n\n',
+            b'data: {"a": 1, "b": 3}\n\n',
+            id="middle",
+        ),
+        pytest.param(b'data: {"a":1, "u":2 }\n\n', b'data: {"a":1 }\n\n', id="last"),
+        pytest.param(b'data: {"u":null}\n\n', b"data: {}\n\n", id="only"),
+        pytest.param(
+            b'data: {"a":NaN,"u":1}\n\n', b'data: {"a":NaN}\n\n', id="beside-nan"
+        ),
+        pytest.param(b'data: {"u":1}', b"data: {}", id="no-line-end"),
+    ],
+)
+def test_a_member_is_cut_wherever_it_stands(raw, found):
+    assert cut_member(raw, "u") == found
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        pytest.param(b'data: {"a":{"u":1}}\n\n', id="deeper"),
+        pytest.param(b'data: {"a":"\\"u\\":1"}\n\n', id="in-a-string"),
+        pytest.param(b'event: e\ndata: {"u":1}\n\n', id="two-fields"),
+        pytest.param(b'data: {"u":1,\ndata: "a":2}\n\n', id="two-lines"),
+        pytest.param(b'data: {"u":1,\r"a":2}\r\r', id="two-lines-by-cr"),
+        pytest.param(b'data: {"u":1}{"u":2}\n\n', id="two-objects"),
+        pytest.param(b'data: {"u":1,}\n\n', id="not-json"),
+        pytest.param(b'data: ["u"]\n\n', id="a-list"),
+        pytest.param(b"data: [DONE]\n\n", id="done"),
+        pytest.param(b": u\n\n", id="comment"),
+        pytest.param(b"", id="nothing"),
+    ],
+)
+def test_what_has_no_such_member_stays_as_it_is(raw):
+    assert cut_member(raw, "u") is raw
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        pytest.param(b"{}", b'{"o":{"x":true}}', id="absent"),
+        pytest.param(b'{"o":{}}', b'{"o":{"x":true}}', id="empty"),
+        pytest.param(b'{"o":{"x":false,"y":1}}', b'{"o":{"x":true,"y":1}}', id="there"),
+        pytest.param(
+            b'{"o": {"y":1} ,"z":0}', b'{"o": {"y":1,"x":true} ,"z":0}', id="add"
+        ),
+        pytest.param(b'{"o":null}', b'{"o":{"x":true}}', id="null"),
+        pytest.param(b'{"o":[1]}', b'{"o":{"x":true}}', id="no-object"),
+        pytest.param(
+            b'{"o":{"y":1},"o":{"x":0}}',
+            b'{"o":{"y":1,"x":true},"o":{"x":true}}',
+            id="twice",
+        ),
+        pytest.param(
+            b'{"o":null,"o":{}}', b'{"o":{"x":true},"o":{"x":true}}', id="twice-mixed"
+        ),
+    ],
+)
+def test_members_are_merged_into_an_object(body, found):
+    assert merge_members(body, "o", {"x": True}) == found
+
+
+def test_bytes_that_are_no_text_survive():
+    body = b'{"a":"\xff\\ud83d","n":' + b"9" * 5000 + b"}\n"
+    assert add_members(body, {"x": 1}) == body[:-2] + b',"x":1}\n'
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"[]",
+        b"{",
+        b'{"a":1',
+        b'{"a":1,}',
+        b'{"a" 1}',
+        b"{a:1}",
+        b"{}{}",
+        b'{"\xff":1}',
+        b'\xef\xbb\xbf{"a":1}',
+        b'{"a":' + b"[" * 200_000,
+    ],
+    ids=lambda body: repr(body[:12]),
+)
+def test_what_is_no_object_is_refused_in_words(body):
+    with pytest.raises(WireError, match="wanted a JSON object"):
+        add_members(body, {"x": 1})
+    with pytest.raises(WireError, match="wanted a JSON object"):
+        merge_members(body, "x", {"y": 1})

@@ -12,7 +12,8 @@ STRATEGIES: Mapping[str, Strategy] = {
 }
 """Those that send a request of their own; `in_place` and `end` do not."""
 
-CHOICES = ("auto", "in_place", *STRATEGIES, "end")
+STARTS = ("auto", "in_place", *STRATEGIES, "end")
+"""What the option `guard_strategy` may say."""
 
 
 def order(turn: Turn, first: str) -> list[str]:

@@ -4,12 +4,36 @@ from __future__ import annotations
 
 import logging
 
-from mitmproxy import ctx
+from mitmproxy import ctx, exceptions
 
 logger = logging.getLogger(__name__)
 
 SILENCE_S = 6 * 3600
 """Longest silence of an engine: mitmproxy's 600 s are shorter than a long prefill."""
+
+
+def refuse_unreadable(prefix: str) -> None:
+    """Stop the start over a value that is not of its option's type or choices.
+
+    Call it at the end of `load`: mitmproxy would drop the addon a moment later and run
+    on without it. An ERROR before the end of `running` makes mitmdump exit.
+
+    Parameters:
+        prefix: of the options to check, as in "guard_".
+    """
+    options = ctx.options
+    others = dict(options.deferred)
+    for name in [name for name in others if name.startswith(prefix)]:
+        if name not in options:
+            continue
+        options.deferred.clear()
+        options.deferred[name] = others.pop(name)
+        try:
+            options.process_deferred()
+        except exceptions.OptionsError as error:
+            logger.error("%s: %s", name, error)
+    options.deferred.clear()
+    options.deferred.update(others)
 
 
 def refuse_unknown() -> bool:

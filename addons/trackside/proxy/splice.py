@@ -9,6 +9,7 @@ tests/proxy/test_splice.py fails loudly where they move.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Generator
 from typing import Any, Protocol, cast
@@ -32,6 +33,9 @@ from mitmproxy.proxy.layers.http._events import (
 from mitmproxy.proxy.layers.http._hooks import HttpErrorHook
 
 logger = logging.getLogger(__name__)
+
+CLOSING_S = 0.05
+"""Far more than the few turns of the event loop that closing takes."""
 
 type Commands = Generator[commands.Command, Any, None]
 
@@ -62,6 +66,16 @@ def install(nextlayer: layer.NextLayer) -> None:
             below.__class__ = SplicingHttpLayer
             cast(SplicingHttpLayer, below).continued = {}
         below = getattr(below, "child_layer", None)
+
+
+async def let_upstreams_close() -> None:
+    """Wait, in `client_disconnected`, until closed server connections are closed.
+
+    mitmproxy cancels them once more after this hook. A connection that is just being
+    closed because its client left can lose its `close` to that second cancel, and
+    then the engine generates on for nobody.
+    """
+    await asyncio.sleep(CLOSING_S)
 
 
 class SplicingHttpLayer(HttpLayer):

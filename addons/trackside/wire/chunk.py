@@ -4,12 +4,11 @@ Only the frame is typed. Leaves are checked where they are read, so that one odd
 does not cost the rest of the chunk. What is not named here is never built.
 """
 
-import json
 from typing import Any
 
 import msgspec
 
-from trackside.wire.errors import WireError
+from trackside.wire.respell import decode_leniently
 
 
 class Delta(msgspec.Struct, gc=False):
@@ -61,24 +60,6 @@ _decode = msgspec.json.Decoder(Chunk).decode
 def decode(data: bytes) -> Chunk:
     """Decode one chunk. Raise WireError if `data` is not even JSON."""
     try:
-        return _decode(data)
+        return decode_leniently(_decode, data)
     except msgspec.ValidationError:
         return UNKNOWN
-    except (msgspec.DecodeError, RecursionError):
-        return _decode_leniently(data)
-
-
-def _decode_leniently(data: bytes) -> Chunk:
-    """Decode what Python engines write and strict parsers refuse.
-
-    That is NaN and Infinity, halves of surrogate pairs (an emoji cut between two
-    tokens) and bytes that are not UTF-8; read as null, "?" and U+FFFD.
-    """
-    try:
-        text = data.decode("utf-8", "replace")
-        value = json.loads(text, parse_constant=lambda _: None)
-        return _decode(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
-    except msgspec.ValidationError:
-        return UNKNOWN
-    except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        raise WireError(f"got {data[:80]!r}, wanted a JSON object") from error

@@ -11,8 +11,10 @@ from trackside.wire.errors import WireError
 
 type JSON = bool | int | float | str | list[JSON] | dict[str, JSON] | None
 
-_SPACE = re.compile(r"[ \t\n\r]*")
-_DATA_LINE = re.compile(rb"(data: ?)(\{[^\r\n]*\})([ \t\r\n]*)")
+_OPEN = re.compile(r"[ \t\n\r]*\{[ \t\n\r]*(\}?)[ \t\n\r]*")
+_KEY = re.compile(r'("(?:[^"\\]|\\.)*")[ \t\n\r]*:[ \t\n\r]*')
+_NEXT = re.compile(r"[ \t\n\r]*([,}])[ \t\n\r]*")
+_DATA_LINE = re.compile(rb"(data: ?)(\{.*\})(\s*)")  # a CR may hide in the object
 # Scanning is all that is wanted: numbers stay text, however long they are.
 _scan = json.JSONDecoder(strict=False, parse_int=str, parse_float=str).raw_decode
 
@@ -36,7 +38,7 @@ def add_members(body: bytes, members: Mapping[str, JSON]) -> bytes:
         >>> add_members(b'{ "a" : 1 }', {"a": 2, "b": True})
         b'{ "a" : 2,"b":true }'
     """
-    brace, found = _members(body)
+    found = _members(body)
     text = {key: msgspec.json.encode(value) for key, value in members.items()}
     parts: list[bytes] = []
     at = 0
@@ -44,7 +46,7 @@ def add_members(body: bytes, members: Mapping[str, JSON]) -> bytes:
         if member.key in text:
             parts += (body[at : member.value], text[member.key])
             at = member.end
-    end = found[-1].end if found else brace + 1
+    end = found[-1].end if found else body.index(b"{") + 1
     parts.append(body[at:end])
     known = {member.key for member in found}
     added = [
@@ -66,7 +68,7 @@ def merge_members(body: bytes, key: str, members: Mapping[str, JSON]) -> bytes:
         >>> merge_members(b'{"o":{"x":0}}', "o", {"y": 1})
         b'{"o":{"x":0,"y":1}}'
     """
-    same = [member for member in _members(body)[1] if member.key == key]
+    same = [member for member in _members(body) if member.key == key]
     for member in reversed(same):
         value = body[member.value : member.end]
         if not value.startswith(b"{"):
@@ -79,7 +81,7 @@ def cut_member(raw: bytes, key: str) -> bytes:
     r"""Remove the member `key` from the JSON object of an SSE event.
 
     Returns `raw` itself if it has no such member, or is anything but one line of
-    `data:` with an object. O(length).
+    `data:` with an object. Keys written with escapes are not found. O(length).
 
     Example:
         >>> cut_member(b'data: {"id":1,"usage":{}}\n\n', "usage")
@@ -88,8 +90,10 @@ def cut_member(raw: bytes, key: str) -> bytes:
     if key.encode() not in raw or not (match := _DATA_LINE.fullmatch(raw)):
         return raw
     field, text, line_end = match.groups()
+    if b"\r" in text:
+        return raw
     try:
-        _, found = _members(text)
+        found = _members(text)
     except WireError:
         return raw
     kept = [at for at, member in enumerate(found) if member.key != key]
@@ -103,47 +107,36 @@ def cut_member(raw: bytes, key: str) -> bytes:
     return b"".join((*parts, text[found[-1].end :], line_end))
 
 
-def _members(body: bytes) -> tuple[int, list[_Member]]:
-    """Return the offset of the outermost brace, and the members in order."""
+def _members(body: bytes) -> list[_Member]:
+    """Return the members of the outermost object in order."""
     text = body.decode("latin-1")  # one character a byte, and JSON's own are ASCII
     try:
         return _walk(body, text)
     except (ValueError, RecursionError) as error:
-        raise WireError(f"got {body[:40]!r}…, wanted a JSON object") from error
+        raise WireError(f"got {body[:40]!r}, wanted a JSON object") from error
 
 
-def _walk(body: bytes, text: str) -> tuple[int, list[_Member]]:
+def _walk(body: bytes, text: str) -> list[_Member]:
     found: list[_Member] = []
-    brace = _skip(text, 0)
-    at = _expect(text, brace, "{")
-    if text.startswith("}", at):
-        at = _expect(text, at, "}")
-    else:
-        while True:
-            start = at
-            _expect(text, at, '"')
-            _, end = _scan(text, start)
-            value = _expect(text, _skip(text, end), ":")
-            key = json.loads(body[start:end])
-            _, end = _scan(text, value)
-            found.append(_Member(key, start, value, end))
-            at = _skip(text, end)
-            if text.startswith("}", at):
-                at = _expect(text, at, "}")
-                break
-            at = _expect(text, at, ",")
-    if at != len(text):
+    step = _expect(_OPEN, text, 0)
+    while step[1] != "}":
+        key = _expect(_KEY, text, step.end())
+        _, end = _scan(text, key.end())
+        step = _expect(_NEXT, text, end)
+        name = _unquote(body[key.start(1) : key.end(1)])
+        found.append(_Member(name, key.start(), key.end(), end))
+    if step.end() != len(text):
         raise ValueError("more than one value")
-    return brace, found
+    return found
 
 
-def _skip(text: str, at: int) -> int:
-    match = _SPACE.match(text, at)
-    return match.end() if match else at
+def _expect(pattern: re.Pattern[str], text: str, at: int) -> re.Match[str]:
+    match = pattern.match(text, at)
+    if not match:
+        raise ValueError(f"no {pattern.pattern} at {at}")
+    return match
 
 
-def _expect(text: str, at: int, mark: str) -> int:
-    """Return where the token after `mark` begins."""
-    if not text.startswith(mark, at):
-        raise ValueError(f"no {mark} at {at}")
-    return _skip(text, at + len(mark))
+def _unquote(key: bytes) -> str:
+    is_plain = b"\\" not in key and key.isascii()
+    return key[1:-1].decode() if is_plain else str(json.loads(key))

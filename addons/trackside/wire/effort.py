@@ -66,7 +66,8 @@ def read_effort(body: Thinking) -> tuple[str | None, int | None]:
         body.reasoning,
     )
     words = [word.lower() for word in levels if isinstance(word, str) and word]
-    if any(switch is False for switch in switches) or _OFF.intersection(words[:1]):
+    is_off = any(switch is False for switch in switches)
+    if is_off or (words and words[0] in _OFF):
         return "none", budget
     return next((word for word in words if word != "on"), None), budget
 

@@ -7,6 +7,7 @@ import msgspec
 
 from trackside.wire.effort import Thinking, read_effort
 from trackside.wire.errors import WireError
+from trackside.wire.respell import decode_leniently
 
 _EMPTY_LIST = re.compile(rb"\[\s*\]")
 _IMAGE_TYPES = ("image_url", "input_image", "image")
@@ -47,7 +48,6 @@ class _Body(Thinking, gc=False, kw_only=True):
 
 
 class _Message(msgspec.Struct, gc=False):
-    role: Any = None
     content: Any = None
 
 
@@ -70,11 +70,10 @@ def parse(body: bytes) -> ChatRequest:
         'user'
     """
     try:
-        fields = _decode_body(body)
-    except (msgspec.DecodeError, RecursionError) as error:
+        fields = decode_leniently(_decode_body, body)
+    except msgspec.ValidationError as error:
         raise WireError(
-            f"chat request: {error} in {body[:40]!r}…;"
-            " wanted a JSON object with a list of messages"
+            f"chat request: {error}, wanted a JSON object with a list of messages"
         ) from error
     max_tokens, max_tokens_key = None, None
     for key in ("max_completion_tokens", "max_tokens"):

@@ -83,12 +83,16 @@ class SplicingHttpLayer(HttpLayer):
 
     continued: dict[int, SplicingStream]
     """Stream ids reserved for continuations, and whose they are."""
+    last_id: int = 0
 
     def reserve(self, parent: SplicingStream) -> int:
-        """Return a stream id for a continuation; negative, as no peer numbers so."""
-        stream_id = min(0, *self.streams, *self.continued) - 1
-        self.continued[stream_id] = parent
-        return stream_id
+        """Return a stream id for a continuation, never one twice.
+
+        Negative, as no peer numbers so; HTTP/2 upstreams remember every id.
+        """
+        self.last_id -= 1
+        self.continued[self.last_id] = parent
+        return self.last_id
 
     def make_stream(self, stream_id: int) -> Commands:
         """See `HttpLayer.make_stream`."""

@@ -62,7 +62,6 @@ _TOPICS = (
     "parts of a bicycle",
     "steps to plant a tree",
     "reasons why a query is slow",
-    "invariants of a queue",
     "dangers of a deep lake",
     "reasons why a user leaves a site",
     "jobs in a hospital",

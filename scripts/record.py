@@ -28,7 +28,8 @@ from prompts import LOOPING, Prompt
 CHAT = "/v1/chat/completions"
 HEADERS = ("content-type", "server")
 """What is kept of the response's headers."""
-CLOSING = "\nI am going round in circles. I will answer now."
+CLOSING = "\nI have gone over this enough. I will answer now."
+LOOK_BACK_CHARS = 60
 
 
 def main() -> int:
@@ -65,7 +66,7 @@ def record(engine: Engine, prompt: Prompt, *, max_tokens: int) -> Capture:
         "stream_options": {"include_usage": True},
     }
     phase1 = exchange(engine.url, request)
-    kept = reasoning(phase1) + CLOSING
+    kept = before_loop(reasoning(phase1)) + CLOSING
     message = {"role": "assistant", "reasoning_content": kept, "content": ""}
     phase2 = exchange(
         engine.url,
@@ -115,6 +116,16 @@ def reasoning(phase: Exchange) -> str:
             for choice in json.loads(data)["choices"]:
                 text += choice["delta"].get("reasoning_content") or ""
     return text
+
+
+def before_loop(text: str) -> str:
+    """Cut a text where what it ends with came for the first time.
+
+    Example:
+        >>> before_loop("Let me think. " + "But then again, it may be otherwise. " * 5)
+        'Let me think. But then again'
+    """
+    return text[: text.index(text[-LOOK_BACK_CHARS:])]
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 
-from proxies import Proxy
+from mitm import Proxy
 from scripted import LOOP, OPENING, SSE, Asked, Hangup, Reply, chunk, stream, usage
 
 ANSWER = ["It ", "is ", "blue."]

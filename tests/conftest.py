@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+
 from engine import Engine
 
 ROOT = Path(__file__).parents[1]

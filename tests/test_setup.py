@@ -1,4 +1,4 @@
-"""`scripts/setup`, with a uv that only notes how it was called: nothing is installed."""
+"""`scripts/setup` with a uv that notes how it was called, and installs nothing."""
 
 import os
 import shutil
@@ -135,6 +135,7 @@ def test_it_installs_both_locks_once(clone: Clone) -> None:
 def test_a_half_made_venv_heals(clone: Clone, step: str) -> None:
     broken = clone.setup(FAILS=step)
     assert broken.returncode == 1
+    assert "uv could not make .venv" in broken.stderr
     clone.calls()
     left = clone.root / ".venv" / "left behind"
     left.parent.mkdir(exist_ok=True)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from engines import shapes
@@ -98,14 +99,15 @@ class Player:
     async def _paced(
         self, chunks: Iterable[Chunk], flip: asyncio.Event
     ) -> AsyncIterator[str]:
-        """Yield each text at its time, until `flip` is set."""
+        """Yield each text at its time, until `flip` is set and an event has ended."""
+        before = "\n\n"
         now_s = asyncio.get_running_loop().time
         start_s = now_s()
         for arrived_s, text in chunks:
             wait_s = start_s + arrived_s * self._pace - now_s()
-            try:
+            with suppress(TimeoutError):
                 await asyncio.wait_for(flip.wait(), max(wait_s, 0))
-            except TimeoutError:
-                yield text
-            else:
+            if flip.is_set() and before.endswith("\n\n"):
                 return
+            yield text
+            before = text

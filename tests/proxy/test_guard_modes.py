@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from cases import ANSWER, body, events, finishes, post, script, texts
-from proxies import ROOT, Proxy, mitmdump, run_mitmdump
+from mitm import ROOT, Proxy, mitmdump, run_mitmdump
 from scripted import LOOP, OPENING, SSE, Asked, Reply, Scripted, scripted, stream
 
 

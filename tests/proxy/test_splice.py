@@ -15,7 +15,7 @@ import pytest
 from openai import OpenAI
 
 from cases import ANSWER, body, events, finishes, post, script, texts
-from proxies import Proxy, mitmdump
+from mitm import Proxy, mitmdump
 from scripted import LOOP, OPENING, Asked, Hangup, Reply, Scripted, scripted
 
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mitmproxy import http, io
+from trackside.proxy.capture import HTTPFlow, read_flows
 
 ROOT = Path(__file__).parents[1]
 MITMDUMP = Path(sys.executable).with_name("mitmdump")
@@ -42,15 +42,13 @@ class Proxy:
             if match := re.search(f".*{pattern}.*", self.log):
                 return match.group()
             time.sleep(0.02)
-        raise AssertionError(f"no {pattern!r} in the log:\n{self.log}")
+        raise RuntimeError(f"no {pattern!r} in mitmdump's log:\n{self.log}")
 
-    def stop(self) -> list[http.HTTPFlow]:
+    def stop(self) -> list[HTTPFlow]:
         """End it and return the flows it saved."""
         self.process.terminate()
         self.process.wait(20)
-        with self.capture_path.open("rb") as file:
-            flows = list(io.FlowReader(file).stream())
-        return [flow for flow in flows if isinstance(flow, http.HTTPFlow)]
+        return read_flows(self.capture_path)
 
 
 @contextmanager
@@ -61,9 +59,17 @@ def mitmdump(
     script: str = "guard.py",
     mode: str | None = None,
 ) -> Iterator[Proxy]:
-    """Run mitmdump with one of our entry scripts until the block ends."""
+    """Run mitmdump with one of our entry scripts until the block ends.
+
+    Parameters:
+        upstream: URL of the engine, unless `mode` says all.
+        folder: where the log and the capture of the run go.
+
+    Raises:
+        RuntimeError: it did not start; with what it logged.
+    """
     log_path, capture_path = folder / "mitmdump.log", folder / "out.flow"
-    command = [
+    command: list[str | Path] = [
         *(MITMDUMP, "--mode", mode or f"reverse:{upstream}"),
         *("--listen-host", "127.0.0.1", "--listen-port", "0"),
         *("-s", ROOT / "addons" / script, "-w", capture_path),

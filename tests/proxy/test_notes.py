@@ -1,0 +1,25 @@
+from mitmproxy.test import tflow
+
+from trackside.proxy.notes import annotate
+
+
+def test_each_addon_has_one_line() -> None:
+    flow = tflow.tflow()
+    annotate(flow, "diff", "first")
+    annotate(flow, "guard", "no loop")
+    annotate(flow, "diff", "second")
+    assert flow.comment == "guard no loop · diff second"
+
+
+def test_a_marker_stays_until_another_comes() -> None:
+    flow = tflow.tflow()
+    annotate(flow, "guard", "tripped", ":repeat:")
+    annotate(flow, "diff", "fine")
+    assert flow.marked == ":repeat:"
+
+
+def test_a_persons_own_comment_is_kept() -> None:
+    flow = tflow.tflow()
+    flow.comment = "look at this"
+    annotate(flow, "guard", "no loop")
+    assert flow.comment == "look at this · guard no loop"

@@ -30,6 +30,7 @@ HEADERS = ("content-type", "server")
 """What is kept of the response's headers."""
 CLOSING = "\nI have gone over this enough. I will answer now."
 LOOK_BACK_CHARS = 60
+PROMPT = "steps-to-find-a-flaky-test"
 
 
 def main() -> int:
@@ -39,7 +40,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("out", type=Path, metavar="FILE")
-    parser.add_argument("--prompt", choices=prompts, default=LOOPING[0].name)
+    parser.add_argument("--prompt", choices=prompts, default=PROMPT)
     parser.add_argument("--tokens", type=int, default=300, help="of phase 1")
     args = parser.parse_args()
     progress = Console(stderr=True)

@@ -15,6 +15,12 @@ LOOP = ROOT / "captures" / "loop.json"
 type Played = Callable[..., Engine]
 
 
+@pytest.fixture
+def anyio_backend() -> str:
+    """mitmproxy runs on asyncio alone."""
+    return "asyncio"
+
+
 @pytest.fixture(scope="session")
 def engine() -> Iterator[Engine]:
     """The embedded engine, one slot, the same for all tests."""

@@ -189,7 +189,7 @@ def test_it_ends_with_its_parent(options: list[str]) -> None:
             sys.executable,
             "-c",
             "import os, signal, subprocess, sys\n"
-            "child = subprocess.Popen(sys.argv[1:], stdout=subprocess.PIPE, text=True)\n"
+            "child = subprocess.Popen(sys.argv[1:], stdout=-1, text=True)\n"
             "print(child.stdout.readline(), flush=True)\n"
             "os.kill(os.getpid(), signal.SIGKILL)\n",
             sys.executable,

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
 import logging
 import ssl
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
 
-from mitmproxy import ctx, http
+from mitmproxy import ctx
+from mitmproxy.http import Headers, HTTPFlow
 from mitmproxy.proxy.mode_specs import ProxyMode, ReverseMode
 
 from trackside.handoff.continuation import PATH as CHAT_PATH
@@ -26,7 +28,7 @@ type Answer = tuple[int, str, bytes]
 """Status, `Server` header, body."""
 
 
-def upstream_of(flow: http.HTTPFlow) -> str:
+def upstream_of(flow: HTTPFlow) -> str:
     """Return where this flow's request goes, as "scheme://host:port"."""
     request = flow.request
     return f"{request.scheme}://{request.host}:{request.port}"
@@ -42,12 +44,12 @@ def upstreams() -> list[str]:
     ]
 
 
-def credentials(headers: http.Headers) -> dict[str, str]:
+def credentials(headers: Headers) -> dict[str, str]:
     """Return the headers an engine may want before it answers at all."""
     return {name: headers[name] for name in _CREDENTIALS if name in headers}
 
 
-def path_for(flow: http.HTTPFlow, path: str) -> str:
+def path_for(flow: HTTPFlow, path: str) -> str:
     """Put a path of the engine behind whatever prefix this flow's path has."""
     own = flow.request.path.partition("?")[0]
     if path == CHAT_PATH:
@@ -56,7 +58,7 @@ def path_for(flow: http.HTTPFlow, path: str) -> str:
 
 
 async def ask_for(
-    flow: http.HTTPFlow, path: str, *, body: bytes | None = None, method: str = "POST"
+    flow: HTTPFlow, path: str, *, body: bytes | None = None, method: str = "POST"
 ) -> Answer:
     """Ask the engine of a flow, with the flow's credentials. See `ask`."""
     return await ask(
@@ -91,20 +93,28 @@ async def ask(
 
 
 def _ask(request: urllib.request.Request, timeout_s: float) -> Answer:
+    handlers: list[urllib.request.BaseHandler] = [urllib.request.ProxyHandler({})]
+    if request.type == "https":
+        handlers.append(urllib.request.HTTPSHandler(context=_tls()))
+    opener = urllib.request.build_opener(*handlers)
+    try:
+        with opener.open(request, timeout=timeout_s) as answer:
+            return answer.status, answer.headers.get("Server", ""), answer.read()
+    except urllib.error.HTTPError as error:
+        return error.code, error.headers.get("Server", ""), error.read()
+    except http.client.HTTPException as error:
+        raise OSError(f"{request.full_url}: no HTTP answer ({error!r})") from error
+
+
+def _tls() -> ssl.SSLContext:
+    """Trust whom mitmproxy was told to trust."""
     context = ssl.create_default_context(
         cafile=ctx.options.ssl_verify_upstream_trusted_ca
     )
     if ctx.options.ssl_insecure:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
-    opener = urllib.request.build_opener(
-        urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context)
-    )
-    try:
-        with opener.open(request, timeout=timeout_s) as answer:
-            return answer.status, answer.headers.get("Server", ""), answer.read()
-    except urllib.error.HTTPError as error:
-        return error.code, error.headers.get("Server", ""), error.read()
+    return context
 
 
 class Engines:

@@ -14,11 +14,12 @@ from mitmproxy.proxy import layer
 
 from trackside.handoff.engines import NAMES
 from trackside.handoff.plan import STARTS
+from trackside.handoff.record import KEY
 from trackside.handoff.told import sentence
 from trackside.loops import budget, monitor, tokens
 from trackside.proxy import splice
 from trackside.proxy.engine import upstreams
-from trackside.proxy.guarding import KEY, Guarding, Policy
+from trackside.proxy.guarding import Guarding, Policy
 from trackside.proxy.notes import annotate
 from trackside.proxy.options import refuse_unknown, refuse_unreadable, suit_long_turns
 from trackside.proxy.tap import keep_body, stream_unbounded

@@ -28,9 +28,9 @@ from prompts import LOOPING, Prompt
 CHAT = "/v1/chat/completions"
 HEADERS = ("content-type", "server")
 """What is kept of the response's headers."""
-CLOSING = "\nI have gone over this enough. I will answer now."
+CLOSING = "I have gone over this enough. I will answer now."
 LOOK_BACK_CHARS = 60
-PROMPT = "steps-to-find-a-flaky-test"
+PROMPT = "ways-to-cut-a-cake-in-eight-pieces"
 
 
 def main() -> int:
@@ -120,13 +120,14 @@ def reasoning(phase: Exchange) -> str:
 
 
 def before_loop(text: str) -> str:
-    """Cut a text where what it ends with came for the first time.
+    r"""Return the whole lines before what the text ends with came for the first time.
 
     Example:
-        >>> before_loop("Let me think. " + "But then again, it may be otherwise. " * 5)
-        'Let me think. But then again'
+        >>> before_loop("Let me think.\n" + "But then, it may be otherwise.\n" * 9)
+        'Let me think.\n'
     """
-    return text[: text.index(text[-LOOK_BACK_CHARS:])]
+    first = text.index(text[-LOOK_BACK_CHARS:])
+    return text[: text.rfind("\n", 0, first) + 1]
 
 
 if __name__ == "__main__":

@@ -116,6 +116,7 @@ def scripted(
             for name, value in reply.headers.items():
                 self.send_header(name, value)
             if isinstance(reply.body, bytes):
+                # a whole stream in one piece has a length as well
                 self.send_header("Content-Length", str(len(reply.body)))
                 self.end_headers()
                 self.wfile.write(reply.body)

@@ -165,6 +165,19 @@ def test_engines_that_end_by_closing_are_spliced(tmp_path: Path) -> None:
         assert texts(events(post(proxy, "loop")), "content") == "".join(ANSWER)
 
 
+def test_a_stream_with_a_length_is_spliced(tmp_path: Path) -> None:
+    def bounded(asked: Asked) -> Reply | None:
+        reply = script(asked)
+        if reply and asked.path.endswith("/chat/completions") and not asked.continues:
+            whole = b"".join(reply.body) if not isinstance(reply.body, bytes) else b""
+            cut = whole[: whole.index(b"data: [DONE]")]
+            return Reply(cut.replace(b'"length"', b"null"), headers=SSE)
+        return reply
+
+    with scripted(bounded) as engine, mitmdump(engine.url, tmp_path) as proxy:
+        assert texts(events(post(proxy, "loop")), "content") == "".join(ANSWER)
+
+
 def test_a_conversation_id_does_not_keep_phase_1_alive(
     tmp_path: Path, engine: Scripted
 ) -> None:

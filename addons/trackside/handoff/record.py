@@ -7,6 +7,14 @@ from trackside.handoff.usage import Counts, merge
 from trackside.handoff.watch import Trip, Watch
 from trackside.wire.request import ChatRequest
 
+KEY = "trackside.guard"
+"""Where the record stands in `flow.metadata`."""
+
+
+def phase2_record(phase1_id: str) -> dict[str, Any]:
+    """Return the record of a phase-2 flow: whose response it continues."""
+    return {"v": 1, "tripped": False, "phase1": phase1_id}
+
 
 def handoff_dict(
     rewriter: Rewriter | None,

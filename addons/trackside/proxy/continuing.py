@@ -11,6 +11,7 @@ import msgspec
 from mitmproxy import http
 
 from trackside.handoff.plan import STRATEGIES
+from trackside.handoff.record import KEY, phase2_record
 from trackside.handoff.rewrite import Phase1, Rewriter
 from trackside.handoff.strategy import Turn
 from trackside.handoff.watch import Watch
@@ -83,6 +84,7 @@ class Continuing:
         flow.request = self.flow.request.copy()
         for name in ("x-conversation-id", "transfer-encoding"):
             flow.request.headers.pop(name, None)
+        flow.metadata[KEY] = phase2_record(self.flow.id)
         self.phase2, self.ttft_s = flow, None
         self.rewriter = Rewriter(self._phase1)
         self._register(flow, self)

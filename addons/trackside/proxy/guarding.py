@@ -10,6 +10,7 @@ from mitmproxy import http
 
 from trackside.handoff import asks, body, record
 from trackside.handoff.engines import by_server
+from trackside.handoff.record import KEY
 from trackside.handoff.strategy import Engine, Turn
 from trackside.handoff.watch import Watch
 from trackside.loops.budget import Budgets
@@ -17,14 +18,13 @@ from trackside.loops.monitor import Monitor
 from trackside.proxy.continuing import Continuing
 from trackside.proxy.engine import Engines, credentials, upstream_of
 from trackside.proxy.guarded import Guarded, Settings
-from trackside.proxy.tap import Tap, is_event_stream, tap_of
+from trackside.proxy.tap import Tap, is_event_stream, tap_of, unbound
 from trackside.wire import dialect_of
 from trackside.wire.chat import Reader
 from trackside.wire.errors import WireError
 from trackside.wire.request import ChatRequest
 from trackside.wire.request import parse as parse_request
 
-KEY = "trackside.guard"
 logger = logging.getLogger(__name__)
 
 AUTO_IN_PLACE = False
@@ -143,6 +143,7 @@ class Guarding:
             server = response.headers.get("server", "")
             self._engines.learn(upstream_of(flow), by_server(server))
             if is_event_stream(response):
+                unbound(response)
                 tap = tap_of(flow) or Tap(Reader())
                 tap.edit = guarded.asked.hide
                 tap.observers.append(guarded)
@@ -154,8 +155,8 @@ class Guarding:
         Parameters:
             error: mitmproxy's words for what broke the flow, None if nothing did.
         """
-        if continuing := self._phase2.pop(flow.id, None):
-            return {"v": 1, "tripped": False, "phase1": continuing.flow.id}
+        if self._phase2.pop(flow.id, None):
+            return flow.metadata[KEY]  # type: ignore[no-any-return] # ours
         if guarded := self._turns.pop(flow.id, None):
             self._learn_leading(guarded)
             return guarded.record(_ended_by(guarded, error))

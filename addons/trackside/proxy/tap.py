@@ -124,6 +124,13 @@ def is_event_stream(response: http.Response) -> bool:
     return response.status_code == 200 and kind.startswith("text/event-stream")
 
 
+def unbound(response: http.Response) -> None:
+    """Let a response become longer or shorter than its engine announced."""
+    announced = response.headers.pop("content-length", None)
+    if announced is not None and response.http_version == "HTTP/1.1":
+        response.headers["transfer-encoding"] = "chunked"
+
+
 def stream_unbounded(flow: http.HTTPFlow) -> None:
     """Have every response of unknown length streamed: mitmproxy would buffer it."""
     response = flow.response

@@ -40,7 +40,13 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("out", type=Path, metavar="FILE")
-    parser.add_argument("--prompt", choices=prompts, default=PROMPT)
+    parser.add_argument(
+        "--prompt",
+        choices=prompts,
+        default=PROMPT,
+        metavar="NAME",
+        help="one of LOOPING in prompts.py",
+    )
     parser.add_argument("--tokens", type=int, default=300, help="of phase 1")
     args = parser.parse_args()
     progress = Console(stderr=True)

@@ -27,6 +27,9 @@ from trackside.wire.request import ChatRequest
 IN_PLACE_PATIENCE_TOKENS = 96
 """Reasoning after a granted `reasoning_end` that shows it had no effect."""
 
+TELLING_TOKENS = 16
+"""Less reasoning than this is too little to tell from the cache if it was found."""
+
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The guard's options, as far as a running turn needs them."""
@@ -73,6 +76,7 @@ class Guarded:
         self._turn, self._new_watch, self._register = turn, watch, register
         self._tripped_s = 0.0
         self._ttft_s: float | None = None
+        self._kept_tokens = 0
         self._control: asyncio.Task[None] | None = None
         self._control_error: str | None = None
         self._granted_at: int | None = None  # reasoning tokens when ended in place
@@ -125,6 +129,9 @@ class Guarded:
         kept = kept_reasoning(self.watch.reasoning, self.trip.finding, trim=trim)
         if self.leading is None:
             self.leading = "\n" if self.watch.swallowed else ""
+        if kept[:1].isspace():
+            self.leading = ""  # nothing was eaten
+        self._kept_tokens = count(kept)
         kept = f"{self.leading}{kept}\n\n{self.settings.closing}" if kept else ""
         spent = self.watch.counts.completion or self.watch.reasoning_tokens
         return msgspec.structs.replace(
@@ -180,9 +187,9 @@ class Guarded:
         """Phase 2's cache held the prompt but not the reasoning. None: not known."""
         prompt, continuing = self.watch.counts.prompt, self.continuing
         cached = continuing.rewriter.counts.cached if continuing else None
-        if continuing is None or cached is None or prompt is None:
+        if cached is None or prompt is None or self._kept_tokens < TELLING_TOKENS:
             return None
-        return cached < prompt + count(continuing.turn.kept) // 2
+        return cached < prompt + self._kept_tokens // 2
 
     def record(self, by: str) -> dict[str, Any]:
         """Return the flow's `trackside.guard` metadata; `by` ended the turn."""

@@ -27,9 +27,6 @@ from trackside.wire.request import parse as parse_request
 
 logger = logging.getLogger(__name__)
 
-AUTO_IN_PLACE = False
-"""Whether `auto` ends llama.cpp's reasoning in place; see the README for figures."""
-
 
 class Policy(Settings, frozen=True, kw_only=True):
     """All of the guard's options."""
@@ -62,9 +59,11 @@ class Policy(Settings, frozen=True, kw_only=True):
 
     @property
     def ends_in_place(self) -> bool:
-        """Requests are to be armed for llama.cpp's own way."""
-        auto = AUTO_IN_PLACE and self.strategy == "auto"
-        return self.action == "continue" and (auto or self.strategy == "in_place")
+        """Requests are to be armed for llama.cpp's own way.
+
+        Not by `auto`: the README has the figures.
+        """
+        return self.action == "continue" and self.strategy == "in_place"
 
 
 class Guarding:

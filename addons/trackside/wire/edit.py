@@ -15,11 +15,13 @@ _OPEN = re.compile(r"[ \t\n\r]*\{[ \t\n\r]*(\}?)[ \t\n\r]*")
 _KEY = re.compile(r'("(?:[^"\\]|\\.)*")[ \t\n\r]*:[ \t\n\r]*')
 _NEXT = re.compile(r"[ \t\n\r]*([,}])[ \t\n\r]*")
 _DATA_LINE = re.compile(rb"(data: ?)(\{.*\})(\s*)")  # a CR may hide in the object
+_COUNTS = re.compile(rb'(?:"\w+":(?:[-+.\w]+|\{(?:"\w+":[-+.\w]+,?)*\}),?)*\}')
+_LITTLE_MORE = re.compile(rb'(?:,"\w+":(?:\w+|"[^"\\\n]*"))*\}\n\n\Z')
 # Scanning is all that is wanted: numbers stay text, however long they are.
 _scan = json.JSONDecoder(strict=False, parse_int=str, parse_float=str).raw_decode
 
 
-class _Member(NamedTuple):
+class Member(NamedTuple):
     """A `"key": value` of the outermost object. Offsets count bytes."""
 
     key: str
@@ -38,7 +40,7 @@ def add_members(body: bytes, members: Mapping[str, JSON]) -> bytes:
         >>> add_members(b'{ "a" : 1 }', {"a": 2, "b": True})
         b'{ "a" : 2,"b":true }'
     """
-    found = _members(body)
+    found = members_of(body)
     text = {key: msgspec.json.encode(value) for key, value in members.items()}
     parts: list[bytes] = []
     at = 0
@@ -68,7 +70,7 @@ def merge_members(body: bytes, key: str, members: Mapping[str, JSON]) -> bytes:
         >>> merge_members(b'{"o":{"x":0}}', "o", {"y": 1})
         b'{"o":{"x":0,"y":1}}'
     """
-    same = [member for member in _members(body) if member.key == key]
+    same = [member for member in members_of(body) if member.key == key]
     for member in reversed(same):
         value = body[member.value : member.end]
         if not value.startswith(b"{"):
@@ -81,22 +83,65 @@ def cut_member(raw: bytes, key: str) -> bytes:
     r"""Remove the member `key` from the JSON object of an SSE event.
 
     Returns `raw` itself if it has no such member, or is anything but one line of
-    `data:` with an object. Keys written with escapes are not found. O(length).
+    `data:` with an object. Keys written with escapes are not found. O(length), and
+    some 15 times faster for an object of numbers near the end, as engines put their
+    counts; that all of such an event is JSON is taken for granted.
 
     Example:
         >>> cut_member(b'data: {"id":1,"usage":{}}\n\n', "usage")
         b'data: {"id":1}\n\n'
     """
-    if key.encode() not in raw or not (match := _DATA_LINE.fullmatch(raw)):
+    name = b'"%s"' % key.encode()
+    at = raw.find(name)
+    if at == -1:
+        return raw
+    value = at + len(name) + 2
+    if (
+        raw[at - 1 : at] == b","
+        and raw[value - 2 : value] == b":{"
+        and (end := _end_of_counts(raw, value))
+        and raw.find(name, value) == -1
+        and raw.startswith(b"data: {")
+        and raw.find(b"\n") == len(raw) - 2
+        and raw.find(b"\r") == -1  # it ends lines, too
+    ):
+        return raw[: at - 1] + raw[end:]
+    return _cut_anywhere(raw, name)
+
+
+def _end_of_counts(raw: bytes, start: int) -> int:
+    """Return where an object of numbers ends that goes on at `start`; 0 if not sure.
+
+    In JSON, with `,"key":{` before `start`, this is never sure inside a string or
+    deeper than in the outermost object. Were that comma inside a string, the quote
+    behind it would end the string, and a letter would follow: no JSON. So `start` is
+    outside of strings. From there to the end of the event either whole tokens are
+    matched, or text without a brace is skipped up to a `}`: were that inside a string,
+    what is matched next would end the string in front of a letter, or leave it open.
+    Every brace that is opened is closed, and one more: that of the object the member is
+    in. Nothing follows it, so it is the outermost.
+    """
+    end = raw.find(b"}", start) + 1
+    if raw.find(b"{", start, end) != -1:
+        counts = _COUNTS.match(raw, start)
+        end = counts.end() if counts else 0
+    return end if end and _LITTLE_MORE.match(raw, end) else 0
+
+
+def _cut_anywhere(raw: bytes, name: bytes) -> bytes:
+    """Do as `cut_member` says, wherever the member stands and whatever it is."""
+    if not (match := _DATA_LINE.fullmatch(raw)):
         return raw
     field, text, line_end = match.groups()
     if b"\r" in text:
         return raw
     try:
-        found = _members(text)
+        found = members_of(text)
     except WireError:
         return raw
-    kept = [at for at, member in enumerate(found) if member.key != key]
+    kept = [
+        n for n, member in enumerate(found) if not text.startswith(name, member.start)
+    ]
     if len(kept) == len(found):
         return raw
     parts = [field, text[: found[0].start]]
@@ -107,8 +152,11 @@ def cut_member(raw: bytes, key: str) -> bytes:
     return b"".join((*parts, text[found[-1].end :], line_end))
 
 
-def _members(body: bytes) -> list[_Member]:
-    """Return the members of the outermost object in order."""
+def members_of(body: bytes) -> list[Member]:
+    """Return the members of the object that `body` is, in order.
+
+    O(length). Raises WireError if it is not a JSON object.
+    """
     text = body.decode("latin-1")  # one character a byte, and JSON's own are ASCII
     try:
         return _walk(body, text)
@@ -116,15 +164,15 @@ def _members(body: bytes) -> list[_Member]:
         raise WireError(f"got {body[:40]!r}, wanted a JSON object") from error
 
 
-def _walk(body: bytes, text: str) -> list[_Member]:
-    found: list[_Member] = []
+def _walk(body: bytes, text: str) -> list[Member]:
+    found: list[Member] = []
     step = _expect(_OPEN, text, 0)
     while step[1] != "}":
         key = _expect(_KEY, text, step.end())
         _, end = _scan(text, key.end())
         step = _expect(_NEXT, text, end)
         name = _unquote(body[key.start(1) : key.end(1)])
-        found.append(_Member(name, key.start(), key.end(), end))
+        found.append(Member(name, key.start(), key.end(), end))
     if step.end() != len(text):
         raise ValueError("more than one value")
     return found

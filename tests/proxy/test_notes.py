@@ -1,3 +1,4 @@
+import pytest
 from mitmproxy.test import tflow
 
 from trackside.proxy.notes import annotate
@@ -23,3 +24,18 @@ def test_a_persons_own_comment_is_kept() -> None:
     flow.comment = "look at this"
     annotate(flow, "guard", "no loop")
     assert flow.comment == "look at this · guard no loop"
+
+
+@pytest.mark.parametrize(
+    ("before", "text", "after"),
+    [
+        pytest.param("guarded", "z", "guarded · guard z", id="a word like its name"),
+        pytest.param("", "a\n b · c", "guard a b - c", id="one line, one part"),
+    ],
+)
+def test_a_line_is_found_again(before: str, text: str, after: str) -> None:
+    flow = tflow.tflow()
+    flow.comment = before
+    annotate(flow, "guard", text)
+    annotate(flow, "guard", text)
+    assert flow.comment == after

@@ -2,10 +2,18 @@ import json
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from trackside.wire.edit import add_members, cut_member, merge_members
+from trackside.wire.edit import (
+    _cut_anywhere,
+    _end_of_counts,
+    add_members,
+    cut_member,
+    members_of,
+    merge_members,
+    swap_member,
+)
 from trackside.wire.errors import WireError
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=5)
@@ -127,6 +135,93 @@ def test_a_member_is_cut_wherever_it_stands(raw, found):
 )
 def test_what_has_no_such_member_stays_as_it_is(raw):
     assert cut_member(raw, "u") is raw
+
+
+# What could be taken for the member, and what it could stand in.
+TRAPS = st.sampled_from(
+    [
+        ',"usage":{"a":1}}',
+        ',"usage":{',
+        '"usage":',
+        "}",
+        "}}\n\n",
+        "\\",
+        '"',
+        ',"k":1}',
+        "usage",
+        "{",
+    ]
+)
+COUNTS = st.recursive(
+    st.integers() | st.floats(allow_nan=False) | st.none() | TRAPS,
+    lambda inner: (
+        st.dictionaries(
+            st.sampled_from(["a", "n_1", "usage"]) | TRAPS, inner, max_size=3
+        )
+        | st.lists(inner, max_size=2)
+    ),
+    max_leaves=5,
+)
+EVENTS = st.dictionaries(
+    st.sampled_from(["usage", "id", "k"]) | TRAPS, COUNTS | VALUES, max_size=4
+)
+
+
+@given(
+    EVENTS, st.booleans(), st.sampled_from([",", ", "]), st.sampled_from([":", ": "])
+)
+@example({"a": {"usage": {"a": 1}}}, False, ",", ":")
+@example({"x": 1, "usage": {"a": "}"}, "k": ',"k":1}'}, False, ",", ":")
+@example({"x": 1, "usage": {"a": "{"}}, False, ",", ":")
+@example({"x": [{"k": 1, "usage": {"a": {"b": 1}}}]}, False, ",", ":")
+@example({"x": 1, "usage": {"a": 1, "b": {"c": 2}}, "k": None}, False, ",", ":")
+@example({"usage": 1, "x": 1, "k": ',"usage":{"a":1}}'}, False, ",", ":")
+def test_the_fast_way_cuts_what_the_slow_way_cuts(members, ascii_only, comma, colon):
+    text = json.dumps(members, ensure_ascii=ascii_only, separators=(comma, colon))
+    raw = b"data: " + text.encode() + b"\n\n"
+    assert cut_member(raw, "usage") == _cut_anywhere(raw, b'"usage"')
+
+
+@pytest.mark.parametrize(
+    "tail",
+    [
+        pytest.param(b'"timings":{"cache_n":3,"prompt_ms":0.5}}', id="llama.cpp"),
+        pytest.param(b'"usage":{"n":2,"details":{"n":2}}}', id="vllm"),
+        pytest.param(b'"usage":{"n":2},"kv_transfer_params":null}', id="vllm 0.33"),
+        pytest.param(b'"usage":{"n":2},"system_fingerprint":"b-0"}', id="stamped"),
+        pytest.param(b'"usage":{"details":null,"n":2,"d":{}}}', id="sglang"),
+    ],
+)
+def test_what_engines_write_is_cut_the_fast_way(tail):
+    raw = b'data: {"delta":{"content":"\\n}"},' + tail + b"\n\n"
+    key = tail[1:].partition(b'"')[0].decode()
+    assert _end_of_counts(raw, raw.index(tail) + len(key) + 4)
+    assert json.loads(cut_member(raw, key)[6:]).keys() == json.loads(raw[6:]).keys() - {
+        key
+    }
+
+
+@given(EVENTS, st.sampled_from(["usage", "id"]))
+def test_a_member_is_swapped_where_it_stands(members, key):
+    raw = b"data: " + json.dumps(members).encode() + b"\r\n\r\n"
+    found = json.loads(swap_member(raw, key, b'"new":0')[6:])
+    named = [("new", 0) if k == key else (k, v) for k, v in members.items()]
+    assert list(found.items()) == list(json.loads(json.dumps(dict(named))).items())
+
+
+@pytest.mark.parametrize(
+    "raw", [b"", b": usage\n\n", b'data: ["usage"]\n\n', b'data: {"a":"usage"}\n\n']
+)
+def test_what_has_no_such_member_is_not_swapped(raw):
+    assert swap_member(raw, "usage", b'"n":0') == raw
+
+
+@given(WRITTEN)
+def test_members_are_told_by_their_offsets(written):
+    body = written.body()
+    told = [(m.key, json.loads(body[m.value : m.end])) for m in members_of(body)]
+    assert told == [(k, json.loads(json.dumps(v))) for k, v in written.members]
+    assert all(body[m.start : m.start + 1] == b'"' for m in members_of(body))
 
 
 @pytest.mark.parametrize(

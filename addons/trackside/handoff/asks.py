@@ -1,15 +1,26 @@
-"""What the guard asks of an engine on top of the client's request, and hides again."""
+"""What the guard asks of an engine on top of the client's request, and hides again.
+
+Source: llama.cpp tools/server (2026-10), vLLM 0.33 chat_completion/serving.py, SGLang
+0.5.23 serving_chat.py.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import msgspec
 
 from trackside.handoff import in_place
+from trackside.handoff.delta import read_chunk
 from trackside.handoff.strategy import Engine
 from trackside.wire.chat import Message
-from trackside.wire.edit import add_members, cut_member, merge_members
+from trackside.wire.edit import (
+    JSON,
+    add_members,
+    cut_member,
+    merge_members,
+    swap_member,
+)
 from trackside.wire.pieces import Finish, Usage
 from trackside.wire.request import ChatRequest
 
@@ -36,39 +47,95 @@ def ask(
     if engine == "llama.cpp":
         armed = closing is not None and b'"reasoning_control"' not in body
         if armed and closing is not None:
-            body = add_members(body, in_place.arming(closing))
+            body = add_members(body, _unsaid(in_place.arming(closing), body))
         if b'"timings_per_token"' in body:
             return Asked(body, None, armed)
         body = add_members(body, {"timings_per_token": True})
-        return Asked(body, _hide_timings(request.include_usage), armed)
+        return Asked(body, _HideTimings(request.include_usage), armed)
     if engine in ("vllm", "sglang") and not request.continuous_usage:
         wishes = {"include_usage": True, "continuous_usage_stats": True}
         body = merge_members(body, "stream_options", wishes)
-        return Asked(body, _hide_usage(request.include_usage))
+        cut = _cut_usage if engine == "vllm" else _null_usage
+        hide = _HideUsage if request.include_usage else _HideAllUsage
+        return Asked(body, hide(cut))
     return Asked(body, None)
 
 
-def _hide_timings(in_usage: bool) -> Edit:
+def _unsaid(wishes: Mapping[str, JSON], body: bytes) -> dict[str, JSON]:
+    """Return the wishes on which the client has no word."""
+    return {k: v for k, v in wishes.items() if b'"%s"' % k.encode() not in body}
+
+
+class _HideTimings:
     """llama.cpp always tells timings once: with the usage, or else with the finish."""
 
-    def edit(message: Message) -> bytes:
+    def __init__(self, in_usage: bool) -> None:
+        self._in_usage = in_usage
+
+    def __call__(self, message: Message) -> bytes:
         for piece in message.pieces:
-            if isinstance(piece, Usage) and piece.final and in_usage:
+            if isinstance(piece, Usage) and piece.final and self._in_usage:
                 return message.raw
-            if isinstance(piece, Finish) and not in_usage:
+            if isinstance(piece, Finish) and not self._in_usage:
                 return message.raw
         return cut_member(message.raw, "timings")
 
-    return edit
+
+def _ends_in_usage(message: Message) -> bool:
+    """Tell the event that has the last counts and no choice."""
+    is_final = False
+    for piece in message.pieces:
+        if isinstance(piece, Finish):
+            return False  # the counts of this moment
+        is_final = is_final or (isinstance(piece, Usage) and piece.final)
+    return is_final
 
 
-def _hide_usage(wants_final: bool) -> Edit:
-    """Leave the usage that ends the stream to a client that asked for it."""
+def _cut_usage(raw: bytes) -> bytes:
+    return cut_member(raw, "usage")
 
-    def edit(message: Message) -> bytes:
-        for piece in message.pieces:
-            if isinstance(piece, Usage) and piece.final:
-                return message.raw if wants_final else b""
-        return cut_member(message.raw, "usage")
 
-    return edit
+def _null_usage(raw: bytes) -> bytes:
+    """SGLang writes every member that its tool-call chunks could have."""
+    if b'"tool_calls":' in raw:
+        return swap_member(raw, "usage", b'"usage":null')
+    return cut_member(raw, "usage")
+
+
+class _HideUsage:
+    """Leave the usage to a client that asked for it, where it ends the stream."""
+
+    def __init__(self, cut: Callable[[bytes], bytes]) -> None:
+        self._cut = cut
+
+    def __call__(self, message: Message) -> bytes:
+        return message.raw if _ends_in_usage(message) else self._cut(message.raw)
+
+
+class _HideAllUsage:
+    """Take out usage altogether, for a client that asked for none.
+
+    vLLM stamps its `system_fingerprint` on the last event. That would have been the
+    finish, so the finish waits for what comes next and gets the usage's stamp.
+    """
+
+    def __init__(self, cut: Callable[[bytes], bytes]) -> None:
+        self._cut = cut
+        self._finish = b""
+
+    def __call__(self, message: Message) -> bytes:
+        finish, self._finish = self._finish, b""
+        if _ends_in_usage(message):
+            return self._stamped(finish, message.raw)
+        out = self._cut(finish)
+        if any(isinstance(piece, Finish) for piece in message.pieces):
+            self._finish = message.raw
+            return out
+        return out + self._cut(message.raw)
+
+    def _stamped(self, finish: bytes, usage: bytes) -> bytes:
+        stamp = (read_chunk(usage) or {}).get("system_fingerprint")
+        if stamp is None:
+            return self._cut(finish)
+        told = b'"system_fingerprint":' + msgspec.json.encode(stamp)
+        return swap_member(finish, "usage", told)

@@ -1,16 +1,20 @@
 """Render the prompt, close the reasoning in it, and complete it as plain text.
 
-For engines that continue no message but complete any text. Tool calls would come
-back as text, so it is only for requests without tools.
+For engines that continue no message but complete any text. What only a chat request
+can ask for is lost on the way, so it is only for requests that ask for none of it.
+Source: llama.cpp tools/server (2026-10); vLLM 0.33 completion/protocol.py,
+tokenize/protocol.py and chat_completion/protocol.py (`build_chat_params`).
 """
 
 from collections.abc import Generator
 
 import msgspec
 
-from trackside.handoff.body import Members, join
+from trackside.handoff.body import Members, join, split
 from trackside.handoff.strategy import THINK, Call, Calls, Turn, limited, streamed
+from trackside.wire.edit import add_members
 from trackside.wire.errors import WireError
+from trackside.wire.inline import THINK_TAGS
 
 PATH = "/v1/completions"
 
@@ -20,12 +24,18 @@ _CHAT_ONLY = {
     "tool_choice",
     "parallel_tool_calls",
     "response_format",
+    "chat_template",
     "chat_template_kwargs",
     "reasoning_effort",
     "reasoning_format",
     "max_completion_tokens",
+    "logprobs",  # a number here, and told in another shape
+    "top_logprobs",
 }
-_RENDERED = ("messages", "chat_template_kwargs", "reasoning_effort")
+_MEDIA = (b'"image_url"', b'"input_audio"', b'"video_url"', b'"input_image"')
+_RENDERED = ("messages", "chat_template", "chat_template_kwargs", "reasoning_effort")
+_CLOSING_TOKENS = 256
+"""Far more than the closing sentence and the tags around it."""
 
 
 class _Rendered(msgspec.Struct):
@@ -34,6 +44,7 @@ class _Rendered(msgspec.Struct):
 
 class _Tokenised(msgspec.Struct):
     tokens: list[int]
+    max_model_len: int | None = None
 
 
 class Completion:
@@ -41,36 +52,52 @@ class Completion:
 
     def fits(self, turn: Turn) -> bool:
         """See `Strategy.fits`."""
-        renders = turn.engine in ("llama.cpp", "vllm")
-        return renders and not turn.has_tools and "messages" in turn.members
+        messages = turn.members.get("messages")
+        if messages is None or turn.engine not in ("llama.cpp", "vllm"):
+            return False
+        has_media = any(kind in messages for kind in _MEDIA)
+        form = turn.members.get("response_format", b"null")
+        has_form = form.startswith(b"{") and split(form).get("type") != b'"text"'
+        return not (turn.has_tools or has_media or has_form)
 
     def calls(self, turn: Turn) -> Calls:
         """See `Strategy.calls`."""
+        members = limited(turn.members, turn.spent_tokens)
+        if members.get("max_completion_tokens", b"null") != b"null":
+            members["max_tokens"] = members["max_completion_tokens"]
         if turn.engine == "llama.cpp":
             prompt = yield from _apply_template(turn.members)
         else:
-            prompt = yield from _detokenise(turn.members)
-        members = limited(turn.members, turn.spent_tokens)
-        if "max_completion_tokens" in members:
-            members["max_tokens"] = members["max_completion_tokens"]
+            prompt, room_tokens = yield from _detokenise(turn.members)
+            if members.get("max_tokens", b"null") == b"null" and room_tokens:
+                # Here vLLM's own default is 16 tokens, for a chat it is all there are.
+                room_tokens -= turn.spent_tokens + _CLOSING_TOKENS
+                members["max_tokens"] = b"%d" % max(1, room_tokens)
         members = {k: v for k, v in streamed(members).items() if k not in _CHAT_ONLY}
-        text = prompt + reopened(prompt) + turn.kept + THINK[1]
+        opener, closer = block(prompt)
+        text = f"{prompt}{opener}{turn.kept}{closer}"
         members["prompt"] = msgspec.json.encode(text)
         # The rendered text carries the template's own start token.
         members["add_special_tokens"] = b"false"
-        return Call(PATH, join(members), reads="text")
+        return Call(PATH, join(members))
 
 
-def reopened(prompt: str) -> str:
-    r"""Return the opening tag if the generation prompt left the block to the model.
+def block(prompt: str) -> tuple[str, str]:
+    r"""Return what goes before and after the reasoning.
+
+    That is no opening tag if the generation prompt ends with one.
 
     Example:
-        >>> reopened("<|im_start|>assistant\n")
-        '<think>\n'
-        >>> reopened("<|im_start|>assistant\n<think>\n")
-        ''
+        >>> block("<|im_start|>assistant\n")
+        ('<think>\n', '\n</think>\n\n')
+        >>> block("<|im_start|>assistant\n<think>\n")
+        ('', '\n</think>\n\n')
     """
-    return "" if prompt.rstrip().endswith(THINK[0].rstrip()) else THINK[0]
+    text = prompt.rstrip()
+    for opener, closer in THINK_TAGS.items():
+        if text.endswith(opener):
+            return "", f"\n{closer}\n\n"
+    return THINK
 
 
 def _apply_template(members: Members) -> Generator[Call, bytes, str]:
@@ -79,13 +106,29 @@ def _apply_template(members: Members) -> Generator[Call, bytes, str]:
     return _read(answer, _Rendered).prompt
 
 
-def _detokenise(members: Members) -> Generator[Call, bytes, str]:
+def _detokenise(members: Members) -> Generator[Call, bytes, tuple[str, int]]:
+    """Return the prompt's text, and how many tokens may follow it (0: not told)."""
     model = {"model": members["model"]} if "model" in members else {}
     body = {key: members[key] for key in _RENDERED[:2] if key in members}
+    body["chat_template_kwargs"] = _template_kwargs(members)
     answer = yield Call("/tokenize", join({**model, **body}))
-    tokens = msgspec.json.encode(_read(answer, _Tokenised).tokens)
+    told = _read(answer, _Tokenised)
+    tokens = msgspec.json.encode(told.tokens)
     answer = yield Call("/detokenize", join({**model, "tokens": tokens}))
-    return _read(answer, _Rendered).prompt
+    room_tokens = max(0, (told.max_model_len or 0) - len(told.tokens))
+    return _read(answer, _Rendered).prompt, room_tokens
+
+
+def _template_kwargs(members: Members) -> bytes:
+    """Return what vLLM hands a chat's template: /tokenize itself knows no effort."""
+    told = members.get("chat_template_kwargs", b"{}")
+    kwargs = told if told.startswith(b"{") else b"{}"
+    effort = members.get("reasoning_effort", b"null")
+    if effort == b"null":
+        return kwargs
+    if b'"enable_thinking"' not in kwargs:
+        kwargs = add_members(kwargs, {"enable_thinking": effort != b'"none"'})
+    return join({**split(kwargs), "reasoning_effort": effort})
 
 
 def _read[T](answer: bytes, kind: type[T]) -> T:

@@ -45,8 +45,8 @@ def _vllm(kept: str) -> Form:
 def _sglang(kept: str) -> Form:
     # The generation prompt is rendered and these bytes are put behind it; templates
     # that open the block there are the rule among those a parser is needed for.
-    message = {"role": "assistant", "content": f"{kept}{THINK[1]}"}
-    return {**message}, {"continue_final_message": True}
+    content = f"{kept}{THINK[1]}"
+    return {"role": "assistant", "content": content}, {"continue_final_message": True}
 
 
 def _omlx(kept: str) -> Form:

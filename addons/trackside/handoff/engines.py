@@ -52,11 +52,11 @@ def by_answer(path: str, server: str, status: int, body: bytes) -> Engine | None
         return engine
     try:
         told: Any = msgspec.json.decode(body)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return None
     if status != 200 or not isinstance(told, dict):
         return None
-    if path == "/props" and ("default_generation_settings" in told):
+    if path == "/props" and "default_generation_settings" in told:
         return "llama.cpp"
     if path == "/v1/models":
         models = told.get("data")

@@ -28,7 +28,7 @@ def call(completion_id: str) -> Call:
 
 class _Answer(msgspec.Struct):
     success: bool
-    message: str = ""
+    message: str | None = None
 
 
 def refusal(answer: bytes) -> str | None:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from trackside.handoff.rewrite import Rewriter
-from trackside.handoff.usage import Counts, merge
+from trackside.handoff.usage import Counts
 from trackside.handoff.watch import Trip, Watch
 from trackside.wire.request import ChatRequest
 
@@ -42,7 +42,7 @@ def handoff_dict(
 
 def usage_dict(phase1: Counts, rewriter: Rewriter | None) -> dict[str, Any]:
     """Return the record's token counts, by phase and merged."""
-    merged = merge(rewriter.phase1, rewriter.counts) if rewriter else phase1
+    merged = rewriter.merged if rewriter else phase1
     return {
         "phase1": phase1.as_dict(),
         "phase2": rewriter.counts.as_dict() if rewriter else None,

@@ -6,24 +6,15 @@ from typing import Any
 
 import msgspec
 
-from trackside.handoff.usage import Counts, counts_of, merged_timings, merged_usage
-from trackside.wire import sse
+from trackside.handoff.delta import drop_echo, read_chunk, relabel, says, take_choice
+from trackside.handoff.usage import Counts, merge, merged_timings, merged_usage
 from trackside.wire.chat import Message
-from trackside.wire.pieces import (
-    Content,
-    End,
-    Failure,
-    Reasoning,
-    Start,
-    ToolCall,
-    Usage,
-)
+from trackside.wire.pieces import Content, End, Failure, Keepalive, Start, Usage
 
 DONE = b"data: [DONE]\n\n"
-ECHO_CHARS = 8
-"""Shorter kept reasoning may well be how an answer starts."""
+KEEPALIVE = b": keep-alive\n\n"
 
-_REASONING = ("reasoning_content", "reasoning", "reasoning_details")
+_WAITING = ("comment", "progress", "keepalive")
 
 
 class Phase1(msgspec.Struct, frozen=True):
@@ -36,9 +27,7 @@ class Phase1(msgspec.Struct, frozen=True):
     timings: dict[str, float] | None = None
     wants_usage: bool = False
     wants_running_usage: bool = False  # usage on every chunk
-    closes_inline: str = (
-        ""  # closing tag owed to a client that gets the tags in content
-    )
+    closes_inline: str = ""  # owed to a client that gets think tags in content
     trusts_labels: bool = True  # the engine's parser knows that the block is closed
 
 
@@ -47,125 +36,121 @@ class Rewriter:
 
     One id, model and creation time; the role was said; one finish, one usage, one
     terminator. A prefill that is echoed is dropped, answer text that an old parser
-    calls reasoning becomes content. What is not known is passed on as it is.
+    calls reasoning becomes content. Members that are not known are passed on, events
+    that are no chat chunk are not. Raises nothing, whatever comes.
     """
 
     def __init__(self, phase1: Phase1) -> None:
         self._phase1 = phase1
         self._owed = phase1.closes_inline
-        self._usage: dict[str, Any] | None = None
-        self._timings: dict[str, float] | None = None
-        self._finished = self._closed = False
         self._relabels = not phase1.trusts_labels
-        self._extra: dict[str, Any] = {"object": "chat.completion.chunk"}
-        self.phase1 = phase1.counts
+        self._usage: dict[str, Any] | None = None
+        self._timings: dict[str, Any] | None = None
+        self._finish: dict[str, Any] | None = None  # held for the timings behind it
+        self._closed = False
         self.counts = Counts()
-        self.said = False  # some text or tool call of phase 2 went to the client
+        self.said = False  # some of phase 2 went to the client, or is sure to
         self.error: str | None = None
         self.finish_reason: str | None = None
 
     @property
     def refused(self) -> bool:
-        """The engine answered with nothing but an error: another way may work."""
-        return self.error is not None and not self.said
+        """Nothing came that a client could use, so far: another way may work."""
+        return not self.said and (self._finish is None or self.error is not None)
+
+    @property
+    def phase1(self) -> Counts:
+        """Phase 1's counts; a prompt it did not live to tell is phase 2's, less R."""
+        counts = self._phase1.counts
+        if counts.prompt is not None or self.counts.prompt is None:
+            return counts
+        prompt = max(0, self.counts.prompt - self._phase1.kept_tokens)
+        return msgspec.structs.replace(counts, prompt=prompt)
+
+    @property
+    def merged(self) -> Counts:
+        """The counts of both phases; phase 1's alone while phase 2 says nothing."""
+        if self.counts.completion is None and not self.said:
+            return self.phase1
+        return merge(self.phase1, self.counts)
 
     def edit(self, message: Message) -> bytes:
         """Return the bytes that stand for one message of phase 2."""
         if self._closed or self.error is not None:
             return b""
-        pieces = message.pieces
-        for piece in pieces:
-            if isinstance(piece, Failure):
-                self.error = piece.message
-                return b""
-            if isinstance(piece, Usage):
-                self.counts = counts_of(piece)
-                self.phase1 = self._with_prompt(self.phase1)
-            elif isinstance(piece, Content):
-                self._relabels = False
-        if any(isinstance(piece, End) for piece in pieces):
-            return self._close()
-        chunk = _decoded(message.raw)
-        if chunk is None:
-            return message.raw
-        return self._chunk(chunk, message)
+        for piece in message.pieces:
+            match piece:
+                case Failure():
+                    self.error = piece.message
+                    return b""
+                case Usage():
+                    self.counts = self.counts.updated(piece)
+                case Content(choice=0):
+                    self._relabels = False
+                case End():
+                    return self._on_end()
+        chunk = read_chunk(message.raw)
+        if chunk and (out := self._chunk(chunk, message)):
+            return out
+        waits = any(
+            isinstance(piece, Keepalive) and piece.kind in _WAITING
+            for piece in message.pieces
+        )
+        return KEEPALIVE if waits else b""
 
-    def _with_prompt(self, phase1: Counts) -> Counts:
-        """Fill in a prompt that phase 1 did not live to tell: phase 2's, less R."""
-        if phase1.prompt is not None or self.counts.prompt is None:
-            return phase1
-        prompt = max(0, self.counts.prompt - self._phase1.kept_tokens)
-        return msgspec.structs.replace(phase1, prompt=prompt)
+    def _on_end(self) -> bytes:
+        if self.refused:
+            self.error = "phase 2 ended before it said anything"
+            return b""
+        return self._close()
 
     def _chunk(self, chunk: dict[str, Any], message: Message) -> bytes:
-        choices = chunk.get("choices")
-        told, timings = chunk.pop("usage", None), chunk.pop("timings", None)
-        self._usage = told or self._usage
+        usage = _object(chunk.pop("usage", None))
+        timings = _object(chunk.pop("timings", None))
+        self._usage = usage or self._usage
         self._timings = timings or self._timings
-        if not (isinstance(choices, list) and choices and isinstance(choices[0], dict)):
+        chunk.pop("error", None)  # null, or in a chunk of no shape: clients would raise
+        choice = take_choice(chunk)
+        if choice is None or self._finish is not None:
             return b""
-        choice = choices[0]
-        if "delta" not in choice:
-            choice = _as_delta(choice)
-        delta = choice["delta"] = dict(choice.get("delta") or {})
-        delta.pop("role", None)
-        self._label(delta)
-        if choice.get("finish_reason"):
-            self._finished = True
-            self.finish_reason = choice["finish_reason"]
-        elif not any(delta.values()):
+        if self._relabels:
+            relabel(choice["delta"], message.pieces)
+        if not self.said:
+            drop_echo(choice["delta"], self._phase1.kept)
+        self.said = self.said or says(choice)
+        chunk = self._framed({**chunk, "choices": [choice]})
+        if usage and self._phase1.wants_running_usage:
+            chunk["usage"] = merged_usage(usage, self.merged)
+        reason = choice.get("finish_reason")
+        if reason and isinstance(reason, str):
+            self._finish, self.finish_reason = chunk, reason
             return b""
-        kinds = (Content, Reasoning, ToolCall)
-        self.said = self.said or any(isinstance(p, kinds) for p in message.pieces)
-        start = self._phase1.start
-        chunk |= {"id": start.id, "model": start.model, "created": start.created}
-        chunk["object"] = "chat.completion.chunk"
-        chunk["choices"] = [choice]
-        self._extra = {k: v for k, v in chunk.items() if k != "choices"}
-        if self._phase1.wants_running_usage and told:
-            chunk["usage"] = merged_usage(told, self.phase1, self.counts)
-        if timings and self._finished and not self._phase1.wants_usage:
+        choice["finish_reason"] = None
+        if not says(choice):
+            return b""
+        if timings:  # on a chunk in mid-stream: the client asked for it
             chunk["timings"] = merged_timings(self._phase1.timings, timings)
         return self._opening() + _event(chunk)
 
-    def _label(self, delta: dict[str, Any]) -> None:
-        """Drop an echo of the prefill, and call answer text content."""
-        for key in (*_REASONING, "content"):
-            text = delta.get(key)
-            if isinstance(text, str) and not self.said and self._is_echo(text):
-                delta[key] = text.partition(self._phase1.kept.strip())[2]
-                delta[key] = delta[key].partition("</think>")[2].lstrip("\n")
-        if self._relabels:
-            moved = "".join(
-                delta.pop(key)
-                for key in _REASONING[:2]
-                if isinstance(delta.get(key), str)
-            )
-            delta.pop("reasoning_details", None)
-            if moved:
-                delta["content"] = moved + (delta.get("content") or "")
+    def _framed(self, chunk: dict[str, Any]) -> dict[str, Any]:
+        start = self._phase1.start
+        return {
+            **chunk,
+            "id": start.id,
+            "object": "chat.completion.chunk",
+            "created": start.created,
+            "model": start.model,
+        }
 
-    def _is_echo(self, text: str) -> bool:
-        kept = self._phase1.kept.strip()
-        return len(kept) >= ECHO_CHARS and kept in text
+    def _made(self, delta: dict[str, str], finish: str | None = None) -> dict[str, Any]:
+        """Return a chunk of our own in the shape of the others."""
+        choice = {"index": 0, "delta": delta, "finish_reason": finish}
+        return self._framed({"choices": [choice]})
 
     def _opening(self) -> bytes:
         """Return the closing tag that the client is still owed, once."""
         owed, self._owed = self._owed, ""
-        return self.chunk({"content": owed}) if owed else b""
-
-    def chunk(self, delta: dict[str, Any], finish: str | None = None) -> bytes:
-        """Return an event of our own in the shape of the others."""
-        start = self._phase1.start
-        return _event(
-            {
-                **self._extra,
-                "id": start.id,
-                "model": start.model,
-                "created": start.created,
-                "choices": [{"index": 0, "delta": delta, "finish_reason": finish}],
-            }
-        )
+        return _event(self._made({"content": owed})) if owed else b""
 
     def end(self, error: str | None = None) -> bytes:
         """Return what the client's response lacks: finish, usage, terminator."""
@@ -174,51 +159,31 @@ class Rewriter:
 
     def _close(self) -> bytes:
         self._closed = True
-        out = self._opening()
-        if not self._finished:
+        finish = self._finish
+        if finish is None or self.refused:
             # The turn was cut short: "length" is what every client knows as that.
-            self.finish_reason = "length"
-            out += self.chunk({}, "length")
-        if self._phase1.wants_usage:
-            out += self._usage_event()
-        return out + DONE
+            finish, self.finish_reason = self._made({}, "length"), "length"
+        usage = self._usage_event() if self._phase1.wants_usage else b""
+        if self._timings and not usage:  # llama.cpp tells them in the last event
+            finish["timings"] = merged_timings(self._phase1.timings, self._timings)
+        return self._opening() + _event(finish) + usage + DONE
 
     def _usage_event(self) -> bytes:
-        phase1 = self.phase1
-        told, phase2 = self._usage, self.counts
-        if told is None:  # no phase 2, or one that died: phase 1 is all there is
-            told, phase2 = {}, Counts(completion=0)
-            if phase1.prompt is None or phase1.completion is None:
-                return b""
-        start = self._phase1.start
-        event = {**self._extra, "id": start.id, "model": start.model}
-        event |= {"created": start.created, "choices": []}
-        event["usage"] = merged_usage(told, phase1, phase2)
+        counts = self.merged
+        if counts.completion is None:  # it died untold: phase 1's is a lower bound
+            completion = self._phase1.counts.completion
+            counts = msgspec.structs.replace(counts, completion=completion)
+        if counts.prompt is None or counts.completion is None:
+            return b""
+        event = self._framed({"choices": []})
+        event["usage"] = merged_usage(self._usage or {}, counts)
         if self._timings:
             event["timings"] = merged_timings(self._phase1.timings, self._timings)
         return _event(event)
 
 
-def _decoded(raw: bytes) -> dict[str, Any] | None:
-    """Return the JSON object an event carries, or None."""
-    decoder = sse.Decoder()
-    for event in (*decoder.feed(raw), *decoder.flush()):
-        if event.data is not None:
-            try:
-                value = msgspec.json.decode(event.data)
-            except msgspec.DecodeError:
-                return None
-            return value if isinstance(value, dict) else None
-    return None
-
-
-def _as_delta(choice: dict[str, Any]) -> dict[str, Any]:
-    """Turn a choice of a text completion into one of a chat chunk."""
-    return {
-        "index": choice.get("index", 0),
-        "delta": {"content": choice.get("text") or ""},
-        "finish_reason": choice.get("finish_reason"),
-    }
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _event(chunk: dict[str, Any]) -> bytes:

@@ -8,6 +8,7 @@ from typing import Literal, Protocol
 import msgspec
 
 from trackside.handoff.body import Members
+from trackside.wire.edit import add_members
 
 type Engine = Literal[
     "vllm", "sglang", "llama.cpp", "ollama", "lmstudio", "mlx-lm", "omlx", "openai"
@@ -35,8 +36,6 @@ class Call(msgspec.Struct, frozen=True):
 
     path: str
     body: bytes
-    reads: Literal["chat", "text"] = "chat"
-    """Answers as chat chunks, or as text chunks that must become chat chunks."""
 
 
 type Calls = Generator[Call, bytes, Call]
@@ -80,13 +79,10 @@ def limited(members: Members, spent_tokens: int) -> Members:
 
 def streamed(members: Members) -> Members:
     """Return the members with a stream that tells its usage at the end."""
-    options: dict[str, object] = {}
-    if "stream_options" in members:
-        told = msgspec.json.decode(members["stream_options"])
-        options = dict(told) if isinstance(told, dict) else {}
-    options["include_usage"] = True
+    told = members.get("stream_options", b"{}")
+    options = told if told.startswith(b"{") else b"{}"
     return {
         **members,
         "stream": b"true",
-        "stream_options": msgspec.json.encode(options),
+        "stream_options": add_members(options, {"include_usage": True}),
     }

@@ -2,6 +2,9 @@
 
 from typing import Any
 
+ERROR_CHARS = 200
+"""An engine may send the whole chat back inside an error."""
+
 
 def sentence(record: dict[str, Any]) -> str:
     """Return one line with everything the guard did, for log and comment.
@@ -38,7 +41,7 @@ def sentence(record: dict[str, Any]) -> str:
     parts.append(f"usage {told or 'not told'}")
     end = record["end"]
     parts.append(f"ended {end['finish_reason']} by {end['by']}")
-    return "; ".join(parts)
+    return _one_line("; ".join(parts))
 
 
 def _handoff(handoff: dict[str, Any]) -> list[str]:
@@ -46,10 +49,17 @@ def _handoff(handoff: dict[str, Any]) -> list[str]:
     if handoff["ttft_s"] is not None:
         parts.append(f"answer after {handoff['ttft_s']:.3f} s")
     if handoff["cached_tokens"] is not None:
-        parts.append(
-            f"{handoff['cached_tokens']} of {handoff['prompt_tokens']} prompt tokens"
-            " cached"
-        )
+        total = handoff["prompt_tokens"]
+        of_total = "" if total is None else f" of {total}"
+        parts.append(f"{handoff['cached_tokens']}{of_total} prompt tokens cached")
     if handoff["error"]:
-        parts.append(f"handoff error: {handoff['error']}")
+        error = handoff["error"]
+        cut = "…" if len(error) > ERROR_CHARS else ""
+        parts.append(f"handoff error: {error[:ERROR_CHARS]}{cut}")
     return parts
+
+
+def _one_line(text: str) -> str:
+    """Take out what engines and clients may have put in to break a line or a screen."""
+    printable = (char if char.isprintable() else " " for char in text)
+    return " ".join("".join(printable).split())

@@ -30,9 +30,10 @@ type Stage = Literal[
 
 # Some models call tools from inside the reasoning: what follows is not thinking.
 _TOOL_OPENER = re.compile(
-    r"<tool_call|<\|tool_call|<function[=_]|\[TOOL_CALLS\]|<｜tool▁call|<\|python_tag\|>"
+    r"<(?:\w+:)?tool_call|<\|tool_call|<function[=_]|\[TOOL_CALLS\]|<｜tool▁call"
+    r"|<｜DSML｜|<\|python_tag\|>|to=functions\."
 )
-_OPENER_CHARS = 20
+_OPENER_CHARS = 32  # no opener is longer
 
 
 class Trip(msgspec.Struct, frozen=True):
@@ -125,12 +126,13 @@ class Watch:
         spoke = False
         for piece in pieces:
             match piece:
-                case Reasoning():
-                    spoke = self._owns(piece.choice)
+                case Reasoning(choice=0):
+                    spoke = True
                     trip = self._read_reasoning(piece) or trip
-                case Content():
-                    self._owns(piece.choice)
+                case Content(choice=0):
                     trip = self._read_content(piece) or trip
+                case Reasoning() | Content():
+                    self.may_act = False  # aborting would end all choices
                 case ToolCall():
                     self.stage, self.may_act = "tool_call", False
                 case Usage():
@@ -150,14 +152,8 @@ class Watch:
             trip = self._check_limit()
         return trip if self.may_act else None
 
-    def _owns(self, choice: int) -> bool:
-        """Stand back from responses with several choices: aborting would end all."""
-        if choice:
-            self.may_act = False
-        return not choice
-
     def _read_reasoning(self, piece: Reasoning) -> Trip | None:
-        if self.stage == "content":
+        if self.stage not in ("before_first_token", "reasoning"):
             self.may_act = False  # reasoning after an answer: not ours to judge
             return None
         self.stage = "reasoning"
@@ -177,7 +173,9 @@ class Watch:
         return self._trip("reasoning", finding) if finding else None
 
     def _read_content(self, piece: Content) -> Trip | None:
-        self.stage = "content"
+        opens = self.stage != "before_first_token" or not piece.text.isspace()
+        if opens and self.stage != "complete":  # white space alone is no answer yet
+            self.stage = "content"
         if self._content is None:
             return None
         finding = self._content.update(piece.text)
@@ -185,16 +183,7 @@ class Watch:
 
     def _read_usage(self, usage: Usage) -> None:
         self.timings = usage.timings or self.timings
-        self.counts = Counts(
-            *(
-                old if new is None else new
-                for old, new in zip(
-                    msgspec.structs.astuple(self.counts),
-                    (usage.prompt, usage.completion, usage.reasoning, usage.cached),
-                    strict=True,
-                )
-            )
-        )
+        self.counts = self.counts.updated(usage)
         if not usage.final and usage.completion and self.stage == "reasoning":
             if self._engine_tokens is None and not self._texts[0][0].isspace():
                 self.swallowed = usage.completion > count(self.reasoning)

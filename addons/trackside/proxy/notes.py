@@ -11,10 +11,12 @@ def annotate(
     """Put an addon's line into the flow's comment, in place of its earlier one.
 
     Parameters:
+        text: made one line, and without the separator.
         marker: name of an emoji as in ":warning:"; None leaves the flow's as it is.
     """
     lines = flow.comment.split(SEPARATOR) if flow.comment else []
     lines = [line for line in lines if not line.startswith(f"{addon} ")]
-    flow.comment = SEPARATOR.join([*lines, f"{addon} {text}"])
+    line = " ".join(text.split()).replace(SEPARATOR, " - ")
+    flow.comment = SEPARATOR.join([*lines, f"{addon} {line}"])
     if marker:
         flow.marked = marker

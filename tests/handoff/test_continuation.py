@@ -1,0 +1,108 @@
+import json
+
+import pytest
+
+from trackside.handoff.continuation import FORMS, Continuation
+from trackside.handoff.engines import NAMES
+from trackside.handoff.strategy import Call, Turn
+from trackside.wire.errors import WireError
+
+MESSAGES = b'[ {"role":"user", "content":"\\u00e9?"} ]'
+MEMBERS = {
+    "model": b'"m"',
+    "messages": MESSAGES,
+    "max_tokens": b"500",
+    "chat_template_kwargs": b'{"a":1}',
+    "tools": b'[{"type":"function"}]',
+    "seed": b"7",
+}
+KEPT = "\nSo it is Bob.\n\nEnough."
+OPEN = {"continue_final_message": True, "add_generation_prompt": False}
+
+
+def call_of(engine, members=MEMBERS):
+    turn = Turn(engine=engine, members=members, kept=KEPT, spent_tokens=120)
+    with pytest.raises(StopIteration) as done:
+        next(Continuation().calls(turn))
+    assert isinstance(done.value.value, Call)
+    return done.value.value
+
+
+@pytest.mark.parametrize(
+    ("engine", "message", "extra"),
+    [
+        pytest.param(
+            "llama.cpp",
+            {"reasoning_content": KEPT, "content": ""},
+            {**OPEN, "continue_final_message": "content"},
+            id="llama.cpp",
+        ),
+        pytest.param("vllm", {"reasoning": KEPT, "content": ""}, OPEN, id="vllm"),
+        pytest.param(
+            "sglang",
+            {"content": f"{KEPT}\n</think>\n\n"},
+            {"continue_final_message": True},
+            id="sglang",
+        ),
+        pytest.param(
+            "omlx",
+            {"reasoning_content": KEPT, "content": "", "partial": True},
+            {},
+            id="omlx",
+        ),
+        pytest.param(
+            "openai",
+            {"content": f"<think>\n{KEPT}\n</think>\n\n"},
+            OPEN,
+            id="openai",
+        ),
+    ],
+)
+def test_the_reasoning_is_closed_in_the_engines_own_form(engine, message, extra):
+    call = call_of(engine)
+    body = json.loads(call.body)
+    assert call.path == "/v1/chat/completions"
+    assert body.pop("messages") == [
+        *json.loads(MESSAGES),
+        {"role": "assistant", **message},
+    ]
+    assert body == {
+        "model": "m",
+        "max_tokens": 380,
+        "chat_template_kwargs": {"a": 1},
+        "tools": [{"type": "function"}],
+        "seed": 7,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        **extra,
+    }
+
+
+@pytest.mark.parametrize("engine", FORMS)
+def test_the_bytes_of_the_prompt_stay(engine):
+    body = call_of(engine).body
+    assert body.startswith(b'{"model":"m","messages":' + MESSAGES[:-1] + b",")
+    assert MEMBERS["tools"] in body
+
+
+def test_a_word_of_the_client_on_the_form_is_overruled():
+    members = {**MEMBERS, "add_generation_prompt": b"true"}
+    assert json.loads(call_of("vllm", members).body)["add_generation_prompt"] is False
+
+
+def test_messages_of_another_shape_are_refused():
+    turn = Turn(engine="vllm", members={"messages": b"{}"}, kept="x", spent_tokens=1)
+    with pytest.raises(WireError, match="array of messages"):
+        next(Continuation().calls(turn))
+
+
+@pytest.mark.parametrize("engine", NAMES)
+def test_it_fits_engines_that_have_a_form(engine):
+    turn = Turn(engine=engine, members=MEMBERS, kept=KEPT, spent_tokens=0)
+    expected = engine not in ("ollama", "lmstudio", "mlx-lm")
+    assert Continuation().fits(turn) is expected
+
+
+def test_it_fits_no_request_without_messages():
+    turn = Turn(engine="vllm", members={"prompt": b'""'}, kept=KEPT, spent_tokens=0)
+    assert not Continuation().fits(turn)

@@ -12,9 +12,9 @@ import sys
 
 from rich.console import Console
 
-from benches import handoff
+from benches import diff, handoff
 
-SUBJECTS = {"handoff": handoff}
+SUBJECTS = {"diff": diff, "handoff": handoff}
 
 
 def main() -> int:

@@ -1,0 +1,128 @@
+"""Requests as the diff takes them, from mitmproxy's flows."""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from dataclasses import dataclass
+
+from mitmproxy import http
+
+from trackside.prefix.arrival import Arrival
+from trackside.prefix.dialects import Dialect, recognise_path
+from trackside.prefix.hints import read_hints
+from trackside.prefix.spans import BodyError
+from trackside.proxy.engine import upstream_of
+
+INFLATED_LIMIT_BYTES = 256 << 20
+"""Most that a compressed body may grow to: beyond any real request."""
+
+_CREDENTIALS = ("authorization", "x-api-key", "api-key")
+_WINDOW_BITS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
+
+
+def dialect_of_turn(flow: http.HTTPFlow) -> Dialect | None:
+    """Return the dialect of a request to an engine; None for every other request."""
+    if flow.request.method != "POST" or flow.request.raw_content is None:
+        return None
+    return recognise_path(flow.request.path)
+
+
+def is_encoded(flow: http.HTTPFlow) -> bool:
+    """Return whether the body is compressed, so that reading it takes a while."""
+    return _encoding(flow) not in ("", "identity")
+
+
+def arrival_of(flow: http.HTTPFlow, dialect: Dialect) -> Arrival:
+    """Return a flow's request as it came in.
+
+    Raises:
+        BodyError: a body that is compressed in a way not read here.
+    """
+    headers = {name.lower(): value for name, value in flow.request.headers.items()}
+    return Arrival(
+        flow=flow.id,
+        raw=_inflate(flow.request.raw_content or b"", _encoding(flow)),
+        dialect=dialect,
+        key=f"{upstream_of(flow)} {dialect.name} {_caller(headers)}",
+        hints=read_hints(headers),
+        arrived_s=flow.request.timestamp_start,
+    )
+
+
+def _encoding(flow: http.HTTPFlow) -> str:
+    return str(flow.request.headers.get("content-encoding", "")).strip().lower()
+
+
+def _caller(headers: dict[str, str]) -> str:
+    """Return a digest that tells callers apart, and their credentials to nobody."""
+    told = "\n".join(headers.get(name, "") for name in _CREDENTIALS)
+    return hashlib.blake2b(told.encode(), digest_size=4).hexdigest()
+
+
+def _inflate(raw: bytes, encoding: str) -> bytes:
+    if encoding in ("", "identity"):
+        return raw
+    if encoding not in _WINDOW_BITS:
+        raise BodyError(f"a body in {encoding}, which is not read here")
+    inflater = zlib.decompressobj(_WINDOW_BITS[encoding])
+    try:
+        content = inflater.decompress(raw, INFLATED_LIMIT_BYTES)
+    except zlib.error as error:
+        raise BodyError(f"a body said to be {encoding}, but it is not") from error
+    if inflater.unconsumed_tail:
+        raise BodyError(
+            f"a {encoding} body that grows beyond {INFLATED_LIMIT_BYTES >> 20} MiB"
+        )
+    if not inflater.eof:
+        raise BodyError(f"a {encoding} body that is truncated")
+    return content
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a turn ended, as far as the flow tells."""
+
+    ended_s: float  # Unix time
+    has_failed: bool  # no whole answer came
+    is_abandoned: bool  # the client left before the first token
+    has_reasoned: bool | None  # None if nothing tells
+    prompt_tokens: int | None  # None if nothing tells
+
+
+# Bytes that stand before reasoning in the responses of all dialects.
+_REASONING_MARKS = (
+    b'"reasoning_content":"',
+    b'"reasoning_content": "',
+    b'"reasoning":"',
+    b'"reasoning": "',
+    b'"thinking_delta"',
+    b'"thinking":"',
+    b"response.reasoning",
+)
+
+
+def ending_of(flow: http.HTTPFlow, now_s: float) -> Ending:
+    """Return how a flow's turn ended.
+
+    Parameters:
+        now_s: Unix time, for a flow that does not tell its own end.
+    """
+    response = flow.response
+    turn = flow.metadata.get("trackside.turn") or {}
+    stage = (turn.get("end") or {}).get("stage")
+    # Most clients end a turn by closing, so an error behind a response tells little.
+    failed = response is None or response.status_code >= 400
+    content = (response.raw_content if response else None) or b""
+    reasoned = any(mark in content for mark in _REASONING_MARKS) if content else None
+    counted = (flow.metadata.get("trackside.guard") or {}).get("reasoning_tokens")
+    if not reasoned and counted is not None:
+        reasoned = counted > 0
+    return Ending(
+        ended_s=(response.timestamp_end if response else None) or now_s,
+        has_failed=failed,
+        is_abandoned=flow.error is not None
+        and (response is None or stage == "before_first_token"),
+        has_reasoned=reasoned,
+        prompt_tokens=(turn.get("usage") or {}).get("prompt"),
+    )

@@ -37,7 +37,7 @@ CAP_TOKENS = 1000
 """What the model may spend on the turn; it uses all of it when nobody stops it."""
 FOLDER = ROOT / ".demo"
 PROMPTS = {prompt.name: prompt for prompt in LOOPING}
-PROMPT = LOOPING[0].name
+PROMPT = "reasons-why-a-plant-dies"
 SHOWN_CHARS = 700
 
 
@@ -110,6 +110,7 @@ def show(running: Engine, name: str, console: Console) -> int:
         line = proxy.wait_for("guard: (tripped|no loop)")
         time.sleep(0.5)  # the flow is saved once its response has ended
         record = guard_record(proxy)
+    console.print()
     console.print(Panel(line.partition("] ")[2] or line, title="the guard's log"))
     console.print(table(bare, guarded, record))
     where = (FOLDER / "out.flow").relative_to(ROOT)

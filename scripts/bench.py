@@ -2,6 +2,7 @@
 
 Example:
     .venv/bin/python scripts/bench.py handoff --prompts 30
+    .venv/bin/python scripts/bench.py loops --corpus DIR
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ import sys
 
 from rich.console import Console
 
-from benches import diff, handoff
+from benches import diff, handoff, loops
 
-SUBJECTS = {"diff": diff, "handoff": handoff}
+SUBJECTS = {"diff": diff, "handoff": handoff, "loops": loops}
 
 
 def main() -> int:

@@ -18,7 +18,7 @@ VALUES = st.recursive(
 KEYS = st.text(st.characters(codec="utf-8"), max_size=4)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     st.dictionaries(KEYS, VALUES, max_size=4),
     st.booleans(),

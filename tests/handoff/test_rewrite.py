@@ -271,7 +271,7 @@ PHASES = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.lists(PIECES | JUNK | st.binary(max_size=9), max_size=8), PHASES, st.data())
 @example([EVENTS["odd error"], EVENTS["finish"]], {}, None)
 @example([EVENTS["finish"], EVENTS["content"], EVENTS["finish"]], {}, None)

@@ -199,7 +199,7 @@ NAMES = st.sampled_from(
 COUNT = st.none() | st.integers(0, 10**6)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     st.dictionaries(NAMES, JSON, max_size=6),
     st.builds(Counts, COUNT, COUNT, COUNT, COUNT),

@@ -294,7 +294,7 @@ def test_what_the_stream_told_is_remembered():
 
 
 def test_evidence_is_told_in_plain_values():
-    watch = watch_of()
+    watch = watch_of(reasoning=Monitor(("openings", "ngrams")))
     line = "Actually, I think I found the bug in module {}. Let me look there now.\n\n"
     assert read(watch, *(reasoning(line.format(n)) for n in range(60))) == []
     assert watch.evidence

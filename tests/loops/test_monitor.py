@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loops.texts import HEALTHY, LOOPS, PARAGRAPH, PROSE
+from loop_texts import HEALTHY, LOOPS, PARAGRAPH, PROSE
 from trackside.loops import DETECTORS
 from trackside.loops.monitor import DEFAULT, Monitor, select
 

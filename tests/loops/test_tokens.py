@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loops.texts import CHINESE, CODE, HEALTHY
+from loop_texts import CHINESE, CODE, HEALTHY
 from trackside.loops import tokens
 
 

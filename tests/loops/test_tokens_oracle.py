@@ -7,7 +7,7 @@ import tiktoken_ext.openai_public
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loops.texts import CHINESE, CODE, HEALTHY
+from loop_texts import CHINESE, CODE, HEALTHY
 from trackside.loops import tokens
 
 RANKS = 100256  # of cl100k's merged tokens

@@ -33,6 +33,8 @@ def units(text):
         pytest.param("Вот  нам", ["Вот", "  нам"], id="cyrillic"),
         pytest.param("😀😀", ["😀", "😀"], id="emoji"),
         pytest.param("3.14", ["3", ".", "14"], id="number"),
+        pytest.param("1.5e-07", ["1", ".", "5e-07"], id="exponent"),
+        pytest.param("a ----- b", ["a", " -----", " b"], id="rule"),
         pytest.param("x" * 50, ["x" * 24, "x" * 24, "xx"], id="long-word"),
         pytest.param("\n" * 20 + "a", ["\n" * 16, "\n" * 4 + "a"], id="white-space"),
     ],
@@ -54,6 +56,10 @@ def test_case_and_white_space_do_not_count():
         pytest.param("\n第3步", id="chinese"),
         pytest.param("done. Attempt 7: go", id="in-line"),
         pytest.param("7) go", id="first"),
+        pytest.param("\n**Step 69:** go", id="markdown"),
+        pytest.param("\n## Case 12", id="heading"),
+        pytest.param("\n| 12 | yes |", id="table"),
+        pytest.param("Steril. 139.\n", id="alone-in-its-sentence"),
     ],
 )
 def test_list_ordinals_are_one_unit(text):
@@ -63,7 +69,8 @@ def test_list_ordinals_are_one_unit(text):
 @pytest.mark.parametrize(
     "text",
     [
-        pytest.param("so 45 minutes", id="amount"),
+        pytest.param("so after 45 minutes", id="amount"),
+        pytest.param("\nversion is 1.5.2", id="version"),
         pytest.param("\nit takes 45 minutes", id="third-word"),
         pytest.param("done. Then 7 more", id="amount-after-a-stop"),
     ],

@@ -111,6 +111,12 @@ def test_a_member_is_cut_and_every_other_byte_stays(written, key, field, end):
             b'data: {"a":NaN,"u":1}\n\n', b'data: {"a":NaN}\n\n', id="beside-nan"
         ),
         pytest.param(b'data: {"u":1}', b"data: {}", id="no-line-end"),
+        pytest.param(
+            b'data: {"a":1,"u":{"x":1},"u":5}\n\n', b'data: {"a":1}\n\n', id="twice"
+        ),
+        pytest.param(
+            b'data:{"a":1,"u":{"x":1}}\n\n', b'data:{"a":1}\n\n', id="no-space"
+        ),
     ],
 )
 def test_a_member_is_cut_wherever_it_stands(raw, found):
@@ -126,6 +132,10 @@ def test_a_member_is_cut_wherever_it_stands(raw, found):
         pytest.param(b'data: {"u":1,\ndata: "a":2}\n\n', id="two-lines"),
         pytest.param(b'data: {"u":1,\r"a":2}\r\r', id="two-lines-by-cr"),
         pytest.param(b'data: {"u":1}{"u":2}\n\n', id="two-objects"),
+        pytest.param(b'id: {"a":1,"u":{"x":1}}\n\n', id="no-data"),
+        pytest.param(b'event: e\ndata: {"a":1,"u":{"x":1}}\n\n', id="named-counts"),
+        pytest.param(b'data: {"a":1\ndata: ,"u":{"x":1}}\n\n', id="counts-in-two"),
+        pytest.param(b'data: {"a":1\r,"u":{"x":1}}\n\n', id="counts-behind-a-cr"),
         pytest.param(b'data: {"u":1,}\n\n', id="not-json"),
         pytest.param(b'data: ["u"]\n\n', id="a-list"),
         pytest.param(b"data: [DONE]\n\n", id="done"),
@@ -170,6 +180,7 @@ EVENTS = st.dictionaries(
 @given(
     EVENTS, st.booleans(), st.sampled_from([",", ", "]), st.sampled_from([":", ": "])
 )
+@example({"usage": {"a": 1}}, False, ",", ":")
 @example({"a": {"usage": {"a": 1}}}, False, ",", ":")
 @example({"x": 1, "usage": {"a": "}"}, "k": ',"k":1}'}, False, ",", ":")
 @example({"x": 1, "usage": {"a": "{"}}, False, ",", ":")

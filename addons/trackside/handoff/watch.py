@@ -184,7 +184,7 @@ class Watch:
     def _read_usage(self, usage: Usage) -> None:
         self.timings = usage.timings or self.timings
         self.counts = self.counts.updated(usage)
-        if not usage.final and usage.completion and self.stage == "reasoning":
+        if usage.completion and self.stage == "reasoning":
             if self._engine_tokens is None and not self._texts[0][0].isspace():
                 self.swallowed = usage.completion > count(self.reasoning)
             self._engine_tokens = usage.completion

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections import deque
+from array import array
+from collections import Counter, deque
 from typing import ClassVar
 
 from trackside.loops.finding import Detector, Finding
 from trackside.loops.units import Block, Reader
+
+_BYTES = 4  # of a unit
 
 
 class Ngrams(Detector):
@@ -23,35 +26,40 @@ class Ngrams(Detector):
     trips: ClassVar[bool] = False
 
     def __init__(self, *, gram: int = 8, copies: int = 6, window: int = 512) -> None:
-        self._gram = gram
+        self._gram_bytes = gram * _BYTES
         self._copies = copies
         self._window = window
         self._reader = Reader()
-        self._last: list[int] = []
+        self._last = b""  # units that the next n-gram begins with
         self._last_starts: list[int] = []
-        self._order: deque[tuple[int, ...]] = deque()
-        self._places: dict[tuple[int, ...], deque[int]] = {}
+        self._grams: deque[tuple[bytes, int]] = deque()
+        self._counts: Counter[bytes] = Counter()
         self._fired = False
 
     def read(self, block: Block) -> Finding | None:
         """See `Detector.read`. O(units of the block)."""
         if self._fired:
             return None
-        ids = self._last + block.ids
+        size = self._gram_bytes
+        units = self._last + array("I", block.ids).tobytes()
         starts = self._last_starts + block.starts
-        keep = 1 - self._gram
-        self._last, self._last_starts = ids[keep:], starts[keep:]
-        grams = zip(*(ids[at:] for at in range(self._gram)), strict=False)
-        for gram, start in zip(grams, starts, strict=False):
-            places = self._places.setdefault(gram, deque())
-            places.append(start)
-            self._order.append(gram)
-            if len(self._order) > self._window:
-                oldest = self._order.popleft()
-                self._places[oldest].popleft()
-                if not self._places[oldest]:
-                    del self._places[oldest]
-            if len(places) >= self._copies:
-                self._fired = True
-                return Finding("ngrams", places[0], block.end, len(places), places[1])
-        return None
+        fresh = [
+            units[at : at + size] for at in range(0, len(units) - size + 1, _BYTES)
+        ]
+        self._last = units[len(fresh) * _BYTES :]
+        self._last_starts = starts[len(fresh) :]
+        self._grams.extend(zip(fresh, starts, strict=False))
+        counts = self._counts
+        counts.update(fresh)
+        while len(self._grams) > self._window:
+            gram, _ = self._grams.popleft()
+            if counts[gram] == 1:
+                counts.pop(gram)  # del, but in C
+            else:
+                counts[gram] -= 1
+        if max(map(counts.__getitem__, fresh), default=0) < self._copies:
+            return None
+        self._fired = True
+        most = max(fresh, key=counts.__getitem__)
+        places = [start for gram, start in self._grams if gram == most]
+        return Finding("ngrams", places[0], block.end, len(places), places[1])

@@ -10,8 +10,8 @@ LONGEST_CHARS = 4096
 
 PARAGRAPH = re.compile(r"\n[^\S\n]*\n\s*")
 """What stands between paragraphs."""
-SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n\s*")
-"""What stands between sentences."""
+SENTENCE = re.compile(r"(?:[.!?](?=\s)|[。！？\n])\s*")
+"""What stands between sentences, their full stop included."""
 
 _DIGITS = re.compile(r"\d+")
 

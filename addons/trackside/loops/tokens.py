@@ -12,10 +12,11 @@ from typing import Protocol
 
 _VOCABULARY = "cl100k_base"
 
-# A space before a letter begins a new token whatever follows: cl100k splits text into
-# words with their leading space before it merges bytes.
-_BOUNDARY = re.compile(r"(?<=[^\W\d_]) (?=[^\W\d_])")
+# Where a word or number ends, a token ends: cl100k cuts text there before it merges
+# bytes.
+_BOUNDARY = re.compile(r"(?<=[^\W_])(?=[\s,.;:!?，。、；：！？])")
 _LONGEST_CHARS = 256
+_SETTLE_CHARS = 64  # the tail may grow so far before it is cut, as that has its price
 
 
 class _Encoding(Protocol):
@@ -45,35 +46,46 @@ def count(text: str) -> int:
     Raises:
         ImportError, RuntimeError, OSError: see `available`.
     """
-    return _encoding().count(text.encode("utf-8", "replace").decode())
+    try:
+        return _encoding().count(text)
+    except TypeError:  # half of a surrogate pair
+        return _encoding().count(text.encode("utf-8", "replace").decode())
 
 
 class Counter:
     """Counts the tokens of a stream; each `add` costs what its text costs.
 
-    The count is that of the whole text, except where 256 characters go by without a
-    space between letters: there it may be one too high each time.
+    The count is that of the whole text, except where no word ends for 256 characters:
+    there it may be one too high each time.
     """
 
     def __init__(self) -> None:
         self._settled = 0  # tokens that later text cannot change
         self._tail = ""  # text that it can
-        self._tail_tokens = 0
+        self._limit = _SETTLE_CHARS  # of the tail, until it is cut
+        self._tail_tokens: int | None = 0  # None: not yet counted
 
     @property
     def tokens(self) -> int:
         """Tokens so far."""
+        if self._tail_tokens is None:
+            self._tail_tokens = count(self._tail)
         return self._settled + self._tail_tokens
 
-    def add(self, text: str) -> int:
-        """Take the next piece of the stream and return the tokens so far."""
-        tail = self._tail + text
+    def add(self, text: str) -> None:
+        """Take the next piece of the stream."""
+        self._tail += text
+        self._tail_tokens = None
+        if len(self._tail) > self._limit:
+            self._settle()
+            self._limit = len(self._tail) + _SETTLE_CHARS
+
+    def _settle(self) -> None:
+        """Count the tail up to where later text cannot change it."""
+        tail = self._tail
         cut = len(tail) if len(tail) > _LONGEST_CHARS else 0
         for match in _BOUNDARY.finditer(tail):
             cut = match.start()
         if cut:
             self._settled += count(tail[:cut])
-            tail = tail[cut:]
-        self._tail = tail
-        self._tail_tokens = count(tail) if tail else 0
-        return self.tokens
+            self._tail = tail[cut:]

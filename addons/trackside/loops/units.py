@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
@@ -20,15 +21,26 @@ _ALONE = (
 # Every piece ends in its core and begins with the white space before it, so that the
 # pieces tile the text. The bounds keep what must be held back short.
 _PIECE = re.compile(
-    r"\s{0,16}(?:[A-Za-z]{1,24}|[0-9]{1,9}|[!-~]"  # plain ones first: it is quicker
+    r"\s{0,16}(?:[A-Za-z]{1,24}|[0-9]{1,9}(?:e[+-]?[0-9]{1,3})?"  # plain ones first
+    r"|-{3,64}|={3,64}|_{3,64}|\*{3,64}|\.{3,64}|─{3,64}|[!-~]"
     rf"|[^\W\d_{_ALONE}]{{1,24}}|\S)|\s{{1,16}}"
 )
 _HELD_PIECES = 2  # the last may yet grow; the one before may yet become an ordinal
+_CONTEXT_PIECES = 6  # looked at before a number
 _MARKS = frozenset(".:)、．：）")  # what follows an ordinal
 _STOPS = frozenset(".!?。！？")
+_BULLETS = "#*-+>([|•_` \t\n"  # what may stand before the first word of a line
 
-ORDINAL = 1
+NUMBER = 1
+"""This bit is set in the unit of a number, list ordinals aside."""
+LETTERS = 2
+"""This bit is set in the unit of a word or CJK character."""
+WORD = NUMBER | LETTERS
+"""Units without either bit are punctuation, symbols and list ordinals."""
+ORDINAL = 4
 """The unit of every list ordinal."""
+BLANK = 0
+"""The unit of white space that nothing follows for 16 characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +52,18 @@ class Block:
     text: str
     """The block's own characters, `BLOCK_CHARS` of them."""
     ids: list[int]
-    """Which unit it is: equal for equal case-folded text; list ordinals are one."""
+    """Which unit it is, below 2**32."""
     starts: list[int]
     """Where the unit begins, white space before it included."""
 
 
-@lru_cache(maxsize=1 << 15)
+@lru_cache(maxsize=1 << 13)
 def _unit(piece: str) -> int:
-    """Return the unit of a piece; the units of numbers are odd."""
+    """Return the unit of a piece: equal if the case-folded text is, below 2**32."""
+    folded = piece.strip().casefold()
+    kind = NUMBER * folded[-1:].isdigit() or LETTERS * folded[-1:].isalpha()
     # A checksum, unlike hash(), is the same in every process.
-    folded = piece.strip().casefold().encode("utf-8", "surrogatepass")
-    return zlib.crc32(folded) << 1 | folded[-1:].isdigit()
+    return zlib.crc32(folded.encode("utf-8", "surrogatepass")) & ~7 | kind
 
 
 class Reader:
@@ -68,7 +81,7 @@ class Reader:
         self._unread: list[str] = []  # deltas of the unfinished block
         self._unread_chars = 0
         self._held = ""  # the pieces held back
-        self._context = ["\n", "\n"]  # the two pieces before them
+        self._context = ["\n"]  # the pieces before them
         self._end = 0
 
     def feed(self, text: str) -> list[Block]:
@@ -95,19 +108,30 @@ class Reader:
         starts = list(accumulate(map(len, done), initial=start))
         starts.pop()
         ids = list(map(_unit, done))
-        numbers = [at for at, unit in enumerate(ids) if unit & 1]
-        if numbers:
-            around = self._context + pieces
-            for at in numbers:
-                if _is_ordinal(*around[at : at + 4]):
-                    ids[at] = ORDINAL
-        self._context = (self._context + done)[-2:]
+        numbers = [at for at, unit in enumerate(ids) if unit & NUMBER]
+        around = self._context + pieces
+        shift = len(self._context)
+        for at in numbers:
+            before = around[max(0, at + shift - _CONTEXT_PIECES) : at + shift]
+            if "\n" in done[at] or _is_ordinal(before, done[at], pieces[at + 1]):
+                ids[at] = ORDINAL
+        self._context = around[: len(done) + shift][-_CONTEXT_PIECES:]
         return Block(self._end, text, ids, starts)
 
 
-def _is_ordinal(before: str, word: str, number: str, after: str) -> bool:
-    """Tell whether the number counts the items of a list: "793." or "Step 69:"."""
-    if "\n" in number or "\n" in word:
-        return True
-    starts_sentence = "\n" in before or before[-1] in _STOPS
-    return starts_sentence and after in _MARKS
+def _is_ordinal(before: Sequence[str], number: str, after: str) -> bool:
+    """Tell whether a number counts items: "793." or "**Step 69:", "so. Case 3:".
+
+    That is, whether it is the first or second word of a line, list and heading marks
+    aside, or of a sentence with a mark behind it.
+    """
+    words = 0
+    for piece in reversed(before):
+        if "\n" in piece:
+            return words + (piece.strip(_BULLETS) != "") <= 1
+        if piece[-1] in _STOPS:
+            return after in _MARKS and (words == 1 or number[0].isspace())
+        words += piece.strip(_BULLETS) != ""
+        if words > 1:
+            return False
+    return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -76,9 +77,15 @@ def mitmdump(
         *("--set", f"confdir={CONFDIR}"),
         *options,
     ]
+    # What is logged must be there to be read at once, not when a buffer is full.
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     with log_path.open("wb") as log:
         process = subprocess.Popen(
-            command, stdout=log, stderr=subprocess.STDOUT, cwd=folder
+            command,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            cwd=folder,
+            env=environment,
         )
     try:
         proxy = Proxy("", log_path, capture_path, process)

@@ -17,6 +17,7 @@ from trackside.proxy.tap import (
     Tap,
     is_event_stream,
     keep_body,
+    read_by,
     stream_unbounded,
     tap_of,
 )
@@ -176,3 +177,22 @@ def test_event_streams_are_told_by_their_type(
     assert flow.response
     flow.response.status_code = status
     assert is_event_stream(flow.response) is is_stream
+
+
+def test_a_tap_that_only_unbuffered_learns_to_read() -> None:
+    flow = tflow.tflow(resp=True)
+    assert flow.response
+    flow.response.stream = first = Tap(None)
+    assert read_by(flow, Reader) is first
+    reader = first.reader
+    assert isinstance(reader, Reader)
+    assert read_by(flow, Reader).reader is reader
+
+
+def test_first_byte_and_pace_are_noted() -> None:
+    tap = Tap(Reader())
+    assert tap.first_byte_s is None
+    run(tap, cut(BODY, [30, 90]))
+    assert tap.first_byte_s is not None
+    told = tap.pace.since(tap.first_byte_s)
+    assert [size for _, size in told] == [30, 60, len(BODY) - 90]

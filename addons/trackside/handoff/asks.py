@@ -1,4 +1,4 @@
-"""What the guard asks of an engine on top of the client's request, and hides again.
+"""What is asked of an engine on top of the client's request, and hidden again.
 
 Source: llama.cpp tools/server (2026-10), vLLM 0.33 chat_completion/serving.py, SGLang
 0.5.23 serving_chat.py.
@@ -28,7 +28,7 @@ type Edit = Callable[[Message], bytes]
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """A request body with the guard's wishes, and how to hide what they bring."""
+    """A request body with our wishes, and how to hide what they bring."""
 
     body: bytes
     hide: Edit | None  # None: forward the engine's bytes as they are
@@ -59,6 +59,24 @@ def ask(
         hide = _HideUsage if request.include_usage else _HideAllUsage
         return Asked(body, hide(cut))
     return Asked(body, None)
+
+
+TELLS_UNASKED: tuple[Engine, ...] = ("llama.cpp",)
+"""Engines whose streams always end with counts; asking would move them elsewhere."""
+
+
+def ask_usage(body: bytes, request: ChatRequest, engine: Engine | None) -> Asked:
+    """Ask for the token counts at the end of a stream whose client does not.
+
+    Parameters:
+        engine: None if it is not known: it might refuse, so nothing is asked.
+    """
+    told = request.include_usage or request.continuous_usage or not request.stream
+    if told or engine is None or engine in TELLS_UNASKED:
+        return Asked(body, None)
+    body = merge_members(body, "stream_options", {"include_usage": True})
+    cut = _null_usage if engine == "sglang" else _cut_usage
+    return Asked(body, _HideAllUsage(cut))
 
 
 def _unsaid(wishes: Mapping[str, JSON], body: bytes) -> dict[str, JSON]:

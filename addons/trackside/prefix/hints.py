@@ -66,15 +66,20 @@ def read_session(members: Mapping[str, bytes]) -> str:
     """
     key = members.get("prompt_cache_key", b"")
     told = key[1:-1].decode("utf-8", "replace") if key.startswith(b'"') else ""
-    return _user_session(members.get("metadata", b"")) or told
+    return _clean(_user_session(members.get("metadata", b"")) or told)
 
 
 def _agent(user_agent: str) -> str:
-    return user_agent.split("/")[0].split(" ")[0][:40]
+    return _clean(user_agent.split("/")[0].split(" ")[0][:40])
 
 
 def _first(headers: Mapping[str, str], names: tuple[str, ...]) -> str:
-    return next((headers[name] for name in names if headers.get(name)), "")
+    return _clean(next((headers[name] for name in names if headers.get(name)), ""))
+
+
+def _clean(text: str) -> str:
+    """Return text that can be saved anywhere: clients may send any bytes."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _user_session(metadata: bytes) -> str:

@@ -17,7 +17,7 @@ from trackside.handoff.strategy import Turn
 from trackside.handoff.watch import Watch
 from trackside.proxy.engine import ask_for, path_for
 from trackside.proxy.tap import Tap, tap_of
-from trackside.wire.chat import Message, Reader
+from trackside.wire.chat import Message
 from trackside.wire.errors import WireError
 
 logger = logging.getLogger(__name__)
@@ -120,9 +120,9 @@ class Continuing:
                 logger.info("guard: phase 1 could not be stopped: %s", error)
         await asyncio.sleep(SLOT_RELEASE_S)
 
-    def tap(self) -> Tap:
-        """Return the tap for phase 2's response."""
-        tap, rewriter = Tap(Reader()), self.rewriter
+    def observe(self, tap: Tap) -> None:
+        """Rewrite and watch phase 2's response."""
+        rewriter = self.rewriter
 
         def edit(message: Message) -> bytes:
             out = rewriter.edit(message)
@@ -131,7 +131,6 @@ class Continuing:
 
         tap.edit = edit
         tap.observers.append(_Phase2(self, tap, self._watch()))
-        return tap
 
     def started(self, at_s: float) -> None:
         """Note that phase 2 said its first piece."""

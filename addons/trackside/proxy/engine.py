@@ -161,3 +161,7 @@ class Engines:
         finally:
             del self._asking[upstream]
         return None
+
+
+recognised = Engines()
+"""Shared by the addons, so that an upstream is asked once."""

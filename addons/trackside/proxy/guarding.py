@@ -15,15 +15,13 @@ from trackside.handoff.strategy import Engine, Turn
 from trackside.handoff.watch import Watch
 from trackside.loops.budget import Budgets
 from trackside.loops.monitor import Monitor
+from trackside.proxy.asking import client_request
 from trackside.proxy.continuing import Continuing
-from trackside.proxy.engine import Engines, credentials, upstream_of
+from trackside.proxy.engine import credentials, recognised, upstream_of
 from trackside.proxy.guarded import Guarded, Settings
-from trackside.proxy.tap import Tap, is_event_stream, tap_of, unbound
-from trackside.wire import dialect_of
+from trackside.proxy.tap import is_event_stream, read_by, unbound
 from trackside.wire.chat import Reader
-from trackside.wire.errors import WireError
 from trackside.wire.request import ChatRequest
-from trackside.wire.request import parse as parse_request
 
 logger = logging.getLogger(__name__)
 
@@ -71,7 +69,7 @@ class Guarding:
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
-        self._engines = Engines()
+        self._engines = recognised
         self._turns: dict[str, Guarded] = {}
         self._phase2: dict[str, Continuing] = {}
         self._leading: dict[tuple[str, str], str] = {}
@@ -93,7 +91,7 @@ class Guarding:
 
     def _take(self, flow: http.HTTPFlow) -> None:
         flow.metadata.pop(KEY, None)
-        request = read_request(flow)
+        request = client_request(flow)
         if request is None or not request.stream or request.n != 1:
             return
         policy, upstream = self.policy, upstream_of(flow)
@@ -137,16 +135,16 @@ class Guarding:
             return
         if continuing := self._phase2.get(flow.id):
             if is_event_stream(response):
-                response.stream = continuing.tap()
+                continuing.observe(read_by(flow, Reader))
         elif guarded := self._turns.get(flow.id):
             server = response.headers.get("server", "")
             self._engines.learn(upstream_of(flow), by_server(server))
             if is_event_stream(response):
                 unbound(response)
-                tap = tap_of(flow) or Tap(Reader())
-                tap.edit = guarded.asked.hide
+                tap = read_by(flow, Reader)
+                if guarded.asked.hide:
+                    tap.edit = guarded.asked.hide
                 tap.observers.append(guarded)
-                response.stream = tap
 
     def finished(self, flow: http.HTTPFlow, error: str | None) -> dict[str, Any] | None:
         """Return the record of a flow that is over; None if there is none to keep.
@@ -170,7 +168,7 @@ class Guarding:
     def _replayed(self, flow: http.HTTPFlow) -> dict[str, Any] | None:
         """Analyse a response that did not stream through here: one from a file."""
         before: dict[str, Any] = flow.metadata.get(KEY) or {}
-        request = read_request(flow)
+        request = client_request(flow)
         if request is None or flow.response is None or "phase1" in before:
             return before or None
         per_char = None
@@ -197,17 +195,6 @@ class Guarding:
             usage=before.get("usage") or record.usage_dict(watch.counts, None),
             end=before.get("end") or end,
         )
-
-
-def read_request(flow: http.HTTPFlow) -> ChatRequest | None:
-    """Return the facts of a chat turn; None for anything else."""
-    if flow.request.method != "POST" or dialect_of(flow.request.path) != "chat":
-        return None
-    try:
-        return parse_request(flow.request.content or b"")
-    except (WireError, ValueError) as error:
-        logger.info("guard: passing on what is no chat request: %s", error)
-        return None
 
 
 def _ended_by(guarded: Guarded, error: str | None) -> str:

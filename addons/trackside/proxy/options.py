@@ -54,3 +54,13 @@ def suit_long_turns() -> None:
     """Let an engine be silent for hours, unless the user set a limit."""
     if not ctx.options.has_changed("tcp_timeout"):
         ctx.options.update(tcp_timeout=SILENCE_S)
+
+
+def connect_lazily() -> None:
+    """Open connections to the engine with the request, unless the user chose.
+
+    An engine that is down is then answered for with a 502 and seen by every addon;
+    mitmproxy's own way is to hang up on the client without a word.
+    """
+    if not ctx.options.has_changed("connection_strategy"):
+        ctx.options.update(connection_strategy="lazy")

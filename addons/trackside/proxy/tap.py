@@ -9,6 +9,7 @@ from typing import Protocol
 
 from mitmproxy import http
 
+from trackside.proxy.pace import Pace
 from trackside.proxy.splice import Handoff
 from trackside.wire.chat import Message, Reader
 
@@ -48,6 +49,10 @@ class Tap:
         self.handoff: Handoff | None = None
         self.refused = False
         self.seen_bytes = 0
+        self.first_byte_s: float | None = None
+        """Monotonic time."""
+        self.pace = Pace()
+        """When how much of `body` went to the client."""
         self._pending = b""
         self._broken = False
         self._kept: list[bytes] = []
@@ -56,6 +61,8 @@ class Tap:
     def __call__(self, chunk: bytes) -> list[bytes]:
         """Return what goes to the client for a chunk; b"" is the end of the body."""
         self.seen_bytes += len(chunk)
+        if self.first_byte_s is None and chunk:
+            self.first_byte_s = time.monotonic()
         if self._broken or self.reader is None:
             return self.keep(chunk)
         pending = self._pending + chunk
@@ -97,6 +104,7 @@ class Tap:
         if self._kept_bytes < KEEP_BYTES:
             self._kept.append(data)
             self._kept_bytes += len(data)
+            self.pace.add(time.monotonic(), len(data))
         return [data]
 
     @property
@@ -109,6 +117,20 @@ def tap_of(flow: http.HTTPFlow) -> Tap | None:
     """Return the tap that observes this flow's response."""
     stream = flow.response.stream if flow.response else None
     return stream if isinstance(stream, Tap) else None
+
+
+def read_by(flow: http.HTTPFlow, reader: type[Reader]) -> Tap:
+    """Return the flow's tap, made if need be, with its stream read as `reader` does.
+
+    Call it from `responseheaders`. An addon that only wants the stream unbuffered may
+    have come first, with a tap that reads nothing.
+    """
+    assert flow.response
+    tap = tap_of(flow) or Tap(None)
+    if tap.reader is None:
+        tap.reader = reader()
+    flow.response.stream = tap
+    return tap
 
 
 def keep_body(flow: http.HTTPFlow) -> None:

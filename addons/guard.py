@@ -15,7 +15,7 @@ from mitmproxy.proxy import layer
 from trackside.handoff.engines import NAMES
 from trackside.handoff.plan import STARTS
 from trackside.handoff.record import KEY
-from trackside.handoff.told import sentence
+from trackside.handoff.told import repeats, sentence
 from trackside.loops import budget, monitor, tokens
 from trackside.proxy import splice
 from trackside.proxy.engine import upstreams
@@ -192,6 +192,9 @@ class Guard:
         text = sentence(record)
         if record["tripped"]:
             logger.log(ALERT, "guard: %s", text)
+            annotate(flow, "guard", text, ":repeat:")
+        elif repeats(record):
+            logger.warning("guard: %s", text)
             annotate(flow, "guard", text, ":repeat:")
         else:
             annotate(flow, "guard", text)

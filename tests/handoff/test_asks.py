@@ -37,7 +37,7 @@ def body(**more):
 
 def asked_of(engine, closing=None, **more):
     raw = body(**more)
-    return ask(raw, parse(raw), engine, closing)
+    return ask(raw, parse("chat", raw), engine, closing)
 
 
 def hidden(hide, parts):
@@ -165,7 +165,7 @@ def test_errors_and_comments_pass():
 )
 def test_counts_are_asked_for_and_nothing_else_is_changed(engine, more, added):
     raw = body(temperature=0.5, **more)
-    asked = ask(raw, parse(raw), engine, None)
+    asked = ask(raw, parse("chat", raw), engine, None)
     assert json.loads(asked.body) == {**json.loads(raw), **added}
     assert asked.body.startswith(raw[:60])
     assert asked.hide
@@ -197,7 +197,7 @@ def test_counts_are_asked_for_and_nothing_else_is_changed(engine, more, added):
 )
 def test_nothing_is_asked(engine, more):
     raw = body(**more)
-    asked = ask(raw, parse(raw), engine, "Enough.")
+    asked = ask(raw, parse("chat", raw), engine, "Enough.")
     armed = {"reasoning_control": True, "reasoning_budget_message": "Enough."}
     expected = armed if engine == "llama.cpp" else {}
     assert json.loads(asked.body) == {**json.loads(raw), **expected}
@@ -207,7 +207,7 @@ def test_nothing_is_asked(engine, more):
 
 def test_a_word_in_a_message_is_no_ask():
     raw = body(note='"timings_per_token" and "reasoning_control"')
-    asked = ask(raw, parse(raw), "llama.cpp", "Enough.")
+    asked = ask(raw, parse("chat", raw), "llama.cpp", "Enough.")
     assert asked.hide
     assert asked.armed
 

@@ -2,9 +2,10 @@ import json
 
 import pytest
 
-from trackside.handoff.completion import Completion, block
+from trackside.handoff.completion import Completion
 from trackside.handoff.engines import NAMES
 from trackside.handoff.strategy import Turn
+from trackside.handoff.text import block
 from trackside.wire.errors import WireError
 
 MESSAGES = b'[ {"role":"user","content":"Why?"} ]'

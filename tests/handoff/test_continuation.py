@@ -99,10 +99,49 @@ def test_messages_of_another_shape_are_refused():
 @pytest.mark.parametrize("engine", NAMES)
 def test_it_fits_engines_that_have_a_form(engine):
     turn = Turn(engine=engine, members=MEMBERS, kept=KEPT, spent_tokens=0)
-    expected = engine not in ("ollama", "lmstudio", "mlx-lm")
+    expected = engine not in ("lmstudio", "mlx-lm")
     assert Continuation().fits(turn) is expected
 
 
 def test_it_fits_no_request_without_messages():
     turn = Turn(engine="vllm", members={"prompt": b'""'}, kept=KEPT, spent_tokens=0)
+    assert not Continuation().fits(turn)
+
+
+def test_ollama_is_given_content_that_is_not_empty():
+    message = json.loads(call_of("ollama", MEMBERS).body)["messages"][-1]
+    assert message == {"role": "assistant", "reasoning": KEPT, "content": " "}
+
+
+def test_ollamas_own_chat_goes_on_in_its_own_way():
+    members = {**MEMBERS, "options": b'{"num_predict":100,"seed":1}'}
+    turn = Turn(
+        engine="ollama",
+        members=members,
+        kept=KEPT,
+        spent_tokens=30,
+        dialect="ollama_chat",
+    )
+    assert Continuation().fits(turn)
+    with pytest.raises(StopIteration) as done:
+        next(Continuation().calls(turn))
+    call = done.value.value
+    body = json.loads(call.body)
+    assert (call.path, call.reads) == ("/api/chat", "ollama_chat")
+    assert body["messages"][-1] == {
+        "role": "assistant",
+        "thinking": KEPT,
+        "content": " ",
+    }
+    assert body["options"] == {"num_predict": 70, "seed": 1}
+
+
+def test_a_dialect_that_is_no_chat_is_not_fit():
+    turn = Turn(
+        engine="vllm",
+        members={"prompt": b'"Hi"', "messages": b"[]"},
+        kept=KEPT,
+        spent_tokens=0,
+        dialect="completions",
+    )
     assert not Continuation().fits(turn)

@@ -24,7 +24,7 @@ USAGE = {
     "prompt_tokens_details": {"cached_tokens": 310},
 }
 UNTOLD = dict.fromkeys(("prompt", "completion", "reasoning", "cached"))
-REQUEST = parse(b'{"messages":[],"reasoning_effort":"high"}')
+REQUEST = parse("chat", b'{"messages":[],"reasoning_effort":"high"}')
 
 
 def rewriter_of(*parts):

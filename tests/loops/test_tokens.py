@@ -40,6 +40,7 @@ def test_says_why_it_cannot_count(monkeypatch):
 
     monkeypatch.setattr(tokens, "_encoding", missing)
     assert "no module named quicktok" in (tokens.available() or "")
+    assert tokens.count("hello") == 0
 
 
 @pytest.mark.parametrize("text", [HEALTHY["prose"], CODE], ids=["prose", "code"])

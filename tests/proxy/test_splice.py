@@ -160,7 +160,6 @@ def test_inline_thinking_is_closed_for_the_client(proxy: Proxy) -> None:
         pytest.param("opener", {"tools": [{}]}, id="after a tool-call opener"),
         pytest.param("ends-with-the-loop", {}, id="answered in the same chunk"),
         pytest.param("loop", {"n": 2}, id="several choices"),
-        pytest.param("loop", {"stream": False}, id="not streamed"),
     ],
 )
 def test_the_guard_stands_back(

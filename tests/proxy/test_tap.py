@@ -15,10 +15,10 @@ from mitmproxy.test import tflow
 from scripted import chunk, stream
 from trackside.proxy.tap import (
     Tap,
-    is_event_stream,
     keep_body,
     read_by,
     stream_unbounded,
+    streams,
     tap_of,
 )
 from trackside.wire.chat import Message, Reader
@@ -176,7 +176,7 @@ def test_event_streams_are_told_by_their_type(
     flow = flow_with(content_type=kind)
     assert flow.response
     flow.response.status_code = status
-    assert is_event_stream(flow.response) is is_stream
+    assert streams(flow.response, "sse") is is_stream
 
 
 def test_a_tap_that_only_unbuffered_learns_to_read() -> None:

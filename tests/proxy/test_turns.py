@@ -38,11 +38,33 @@ SEEN: set[bytes] = set()
 """Bodies that the flaky engine has refused once."""
 
 
+MESSAGE: list[dict[str, Any]] = [
+    {"type": "message_start", "message": {"usage": {"input_tokens": 9}}},
+    {"type": "content_block_start", "index": 0, "content_block": {"type": "text"}},
+    {
+        "type": "content_block_delta",
+        "index": 0,
+        "delta": {"type": "text_delta", "text": "Blue."},
+    },
+    {"type": "content_block_stop", "index": 0},
+    {
+        "type": "message_delta",
+        "delta": {"stop_reason": "end_turn"},
+        "usage": {"output_tokens": 2},
+    },
+    {"type": "message_stop"},
+]
+
+
+def message_event(data: dict[str, Any]) -> bytes:
+    return f"event: {data['type']}\ndata: {json.dumps(data)}\n\n".encode()
+
+
 def script(asked: Asked) -> Reply | None:
     if asked.method == "GET":
         return Reply(b'{"default_generation_settings":{}}')
     if asked.path.endswith("/messages"):
-        return Reply(iter([b'event: message_start\ndata: {"a":1}\n\n']), headers=SSE)
+        return Reply(iter([message_event(data) for data in MESSAGE]), headers=SSE)
     if asked.path == "/api/chat":
         ndjson = {"Content-Type": "application/x-ndjson"}
         return Reply(iter([b'{"done":false}\n', b'{"done":true}\n']), headers=ndjson)
@@ -268,8 +290,9 @@ def test_a_turn_that_is_not_streamed(proxy: Proxy, folder: Path) -> None:
     assert post(proxy, "plain", stream=False).json()["model"] == "scripted"
     row = the_row(folder, "plain")
     assert ended(row) == ("engine", "complete", None)
-    assert row["usage"]["cached"] == 30
-    assert (row["streamed"], row["ttft_s"]) == (False, None)
+    # The guard had it streamed, so that it could watch: its first token is known too.
+    assert (row["streamed"], row["usage"]["cached"]) == (True, 80)
+    assert row["ttft_s"] > 0
 
 
 @pytest.mark.parametrize(

@@ -50,3 +50,20 @@ def cuts(size: int) -> st.SearchStrategy[list[int]]:
 
 def run[T](feed: Callable[[bytes], list[T]], parts: Iterable[bytes]) -> list[T]:
     return [item for part in parts for item in feed(part)]
+
+
+def named(kind: str, end: bytes = b"\n\n", **fields: Any) -> bytes:
+    """An event with its type as its name, as Responses and Messages have it."""
+    return b"event: " + kind.encode() + b"\n" + event({"type": kind, **fields}, end)
+
+
+def line(**fields: Any) -> bytes:
+    return json.dumps(fields).encode() + b"\n"
+
+
+def read(reader: Any, parts: Iterable[bytes]) -> list[Any]:
+    return run(reader.feed, parts) + reader.flush()
+
+
+def pieces(messages: Iterable[Any]) -> list[Any]:
+    return [piece for message in messages for piece in message.pieces]

@@ -41,4 +41,5 @@ from trackside.wire.pieces import Failure
     ],
 )
 def test_errors_are_read_from_every_form(body, failure):
-    assert read_failure(decode(json.dumps(body).encode())) == failure
+    said = decode(json.dumps(body).encode())
+    assert read_failure(said, is_answer=said.choices is not None) == failure

@@ -38,6 +38,14 @@ def read(parts):
         pytest.param(b"data: 1\ndata: 2\n\n", [("", b"1\n2")], id="two-data-lines"),
         pytest.param(b"data: 1\ndata: 2\r\n\r\n", [("", b"1\n2")], id="two-ends-mixed"),
         pytest.param(b"event: e\ndata: 1\n\n", [("e", b"1")], id="named"),
+        pytest.param(
+            b"event: e\ndata: 1\ndata: 2\n\n", [("e", b"1\n2")], id="named-two-lines"
+        ),
+        pytest.param(b"event: e\ndata: 1\nid: 7\n\n", [("e", b"1")], id="named-id"),
+        pytest.param(b"event: e\nid: 7\ndata: 1\n\n", [("e", b"1")], id="id-between"),
+        pytest.param(b"event:  e\ndata:  1\n\n", [(" e", b" 1")], id="two-spaces"),
+        pytest.param(b"event: \ndata: \n\n", [("", b"")], id="empty-name-and-data"),
+        pytest.param(b"event: data: 1\n\n", [("data: 1", None)], id="name-alone"),
         pytest.param(b"event: \xff\ndata: 1\n\n", [("�", b"1")], id="name-not-utf-8"),
         pytest.param(b": hi\n\n", [("", None)], id="comment"),
         pytest.param(b": hi\ndata: 1\n\n", [("", b"1")], id="comment-before-data"),

@@ -13,7 +13,6 @@ import msgspec
 from trackside.handoff import in_place
 from trackside.handoff.delta import read_chunk
 from trackside.handoff.strategy import Engine
-from trackside.wire.chat import Message
 from trackside.wire.edit import (
     JSON,
     add_members,
@@ -22,7 +21,8 @@ from trackside.wire.edit import (
     swap_member,
 )
 from trackside.wire.pieces import Finish, Usage
-from trackside.wire.request import ChatRequest
+from trackside.wire.request import Request
+from trackside.wire.stream import Message
 
 type Edit = Callable[[Message], bytes]
 
@@ -36,7 +36,7 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 def ask(
-    body: bytes, request: ChatRequest, engine: Engine | None, closing: str | None
+    body: bytes, request: Request, engine: Engine | None, closing: str | None
 ) -> Asked:
     """Ask for token counts while the stream runs, if the engine tells them.
 
@@ -65,18 +65,25 @@ TELLS_UNASKED: tuple[Engine, ...] = ("llama.cpp",)
 """Engines whose streams always end with counts; asking would move them elsewhere."""
 
 
-def ask_usage(body: bytes, request: ChatRequest, engine: Engine | None) -> Asked:
+def ask_usage(body: bytes, request: Request, engine: Engine | None) -> Asked:
     """Ask for the token counts at the end of a stream whose client does not.
 
     Parameters:
         engine: None if it is not known: it might refuse, so nothing is asked.
     """
     told = request.include_usage or request.continuous_usage or not request.stream
-    if told or engine is None or engine in TELLS_UNASKED:
+    if told or engine is None or engine in TELLS_UNASKED or request.dialect != "chat":
         return Asked(body, None)
     body = merge_members(body, "stream_options", {"include_usage": True})
     cut = _null_usage if engine == "sglang" else _cut_usage
     return Asked(body, _HideAllUsage(cut))
+
+
+def ask_for_stream(body: bytes, dialect: str) -> Asked:
+    """Ask for a stream on behalf of a client that wants none, to watch it."""
+    if dialect == "chat":
+        body = merge_members(body, "stream_options", {"include_usage": True})
+    return Asked(add_members(body, {"stream": True}), None)
 
 
 def _unsaid(wishes: Mapping[str, JSON], body: bytes) -> dict[str, JSON]:

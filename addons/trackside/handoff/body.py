@@ -5,6 +5,7 @@ miss the cache that makes phase 2 start at once.
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
@@ -45,6 +46,18 @@ def join(members: Mapping[str, bytes]) -> bytes:
     """
     pairs = (msgspec.json.encode(key) + b":" + raw for key, raw in members.items())
     return b"{" + b",".join(pairs) + b"}"
+
+
+def values(members: Members) -> dict[str, Any]:
+    """Return the members decoded.
+
+    Raises:
+        WireError: one is nested too deeply to be decoded.
+    """
+    try:
+        return {key: msgspec.json.decode(raw) for key, raw in members.items()}
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise WireError(f"request body, not readable: {error}") from error
 
 
 def appended(array: bytes, item: object) -> bytes:

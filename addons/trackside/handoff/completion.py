@@ -10,11 +10,11 @@ from collections.abc import Generator
 
 import msgspec
 
+from trackside.handoff import raw, text
 from trackside.handoff.body import Members, join, split
-from trackside.handoff.strategy import THINK, Call, Calls, Turn, limited, streamed
+from trackside.handoff.strategy import Call, Calls, Turn, limited, streamed
 from trackside.wire.edit import add_members
 from trackside.wire.errors import WireError
-from trackside.wire.inline import THINK_TAGS
 
 PATH = "/v1/completions"
 
@@ -52,6 +52,11 @@ class Completion:
 
     def fits(self, turn: Turn) -> bool:
         """See `Strategy.fits`."""
+        if turn.dialect in text.PATHS:
+            return text.fits(turn)
+        if turn.dialect in raw.PATHS:
+            has_tools = turn.has_tools and turn.dialect == "ollama_chat"
+            return not has_tools and "model" in turn.members
         messages = turn.members.get("messages")
         if messages is None or turn.engine not in ("llama.cpp", "vllm"):
             return False
@@ -62,6 +67,10 @@ class Completion:
 
     def calls(self, turn: Turn) -> Calls:
         """See `Strategy.calls`."""
+        if turn.dialect in text.PATHS:
+            return text.continued(turn)
+        if turn.dialect in raw.PATHS:
+            return (yield from raw.calls(turn))
         members = limited(turn.members, turn.spent_tokens)
         if members.get("max_completion_tokens", b"null") != b"null":
             members["max_tokens"] = members["max_completion_tokens"]
@@ -74,30 +83,12 @@ class Completion:
                 room_tokens -= turn.spent_tokens + _CLOSING_TOKENS
                 members["max_tokens"] = b"%d" % max(1, room_tokens)
         members = {k: v for k, v in streamed(members).items() if k not in _CHAT_ONLY}
-        opener, closer = block(prompt)
-        text = f"{prompt}{opener}{turn.kept}{closer}"
-        members["prompt"] = msgspec.json.encode(text)
+        opener, closer = text.block(prompt)
+        closed = f"{prompt}{opener}{turn.kept}{closer}"
+        members["prompt"] = msgspec.json.encode(closed)
         # The rendered text carries the template's own start token.
         members["add_special_tokens"] = b"false"
-        return Call(PATH, join(members))
-
-
-def block(prompt: str) -> tuple[str, str]:
-    r"""Return what goes before and after the reasoning.
-
-    That is no opening tag if the generation prompt ends with one.
-
-    Example:
-        >>> block("<|im_start|>assistant\n")
-        ('<think>\n', '\n</think>\n\n')
-        >>> block("<|im_start|>assistant\n<think>\n")
-        ('', '\n</think>\n\n')
-    """
-    text = prompt.rstrip()
-    for opener, closer in THINK_TAGS.items():
-        if text.endswith(opener):
-            return "", f"\n{closer}\n\n"
-    return THINK
+        return Call(PATH, join(members), reads="completions")
 
 
 def _apply_template(members: Members) -> Generator[Call, bytes, str]:

@@ -59,11 +59,24 @@ def _prefill(kept: str) -> Form:
     return {"role": "assistant", "content": content}, dict(_OPEN)
 
 
+def _ollama(kept: str) -> Form:
+    # Its parsers take what follows for an answer only behind content that is not empty.
+    return {"role": "assistant", "reasoning": kept, "content": " "}, {}
+
+
+def _by_ollama(turn: Turn) -> Call:
+    message = {"role": "assistant", "thinking": turn.kept, "content": " "}
+    members = limited(turn.members, turn.spent_tokens)
+    members["messages"] = appended(members["messages"], message)
+    return Call("/api/chat", join(members), reads="ollama_chat")
+
+
 FORMS: dict[Engine, Callable[[str], Form]] = {
     "llama.cpp": _llama_cpp,
     "vllm": _vllm,
     "sglang": _sglang,
     "omlx": _omlx,
+    "ollama": _ollama,
     "openai": _prefill,
 }
 
@@ -73,10 +86,15 @@ class Continuation:
 
     def fits(self, turn: Turn) -> bool:
         """See `Strategy.fits`."""
-        return turn.engine in FORMS and "messages" in turn.members
+        if turn.dialect == "ollama_chat":
+            return "messages" in turn.members
+        speaks_chat = turn.dialect == "chat" and turn.engine in FORMS
+        return speaks_chat and "messages" in turn.members
 
     def calls(self, turn: Turn) -> Calls:
         """See `Strategy.calls`."""
+        if turn.dialect == "ollama_chat":
+            return _by_ollama(turn)
         message, extra = FORMS[turn.engine](turn.kept)
         members = streamed(limited(turn.members, turn.spent_tokens))
         members["messages"] = appended(members["messages"], message)

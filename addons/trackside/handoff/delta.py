@@ -87,13 +87,25 @@ def drop_echo(delta: dict[str, Any], kept: str) -> None:
 
     llama.cpp sends the whole prefill as one delta, in content or as reasoning.
     """
-    kept = kept.strip()
-    if len(kept) < ECHO_CHARS:
-        return
     for key in (*_REASONING[:2], "content"):
         text = delta.get(key)
-        if isinstance(text, str) and kept in text:
-            rest = text.partition(kept)[2]
-            delta[key] = rest.partition("</think>")[2] if "</think>" in rest else rest
-            delta[key] = delta[key].lstrip("\n")
+        if isinstance(text, str) and (rest := without_echo(text, kept)) != text:
+            delta[key] = rest
             delta.pop("reasoning_details", None)  # says the same once more
+
+
+def without_echo(text: str, kept: str) -> str:
+    r"""Return the first text of phase 2 without the prefill, if that is echoed.
+
+    Example:
+        >>> without_echo("<think>\nIt is blue.\n</think>\n\nBlue", "It is blue.")
+        'Blue'
+        >>> without_echo("Blue", "It is blue.")
+        'Blue'
+    """
+    kept = kept.strip()
+    if len(kept) < ECHO_CHARS or kept not in text:
+        return text
+    rest = text.partition(kept)[2]
+    rest = rest.partition("</think>")[2] if "</think>" in rest else rest
+    return rest.lstrip("\n")

@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from trackside.handoff.rewrite import Rewriter
+from trackside.handoff.dialects import Writer
 from trackside.handoff.usage import Counts
 from trackside.handoff.watch import Trip, Watch
-from trackside.wire.request import ChatRequest
+from trackside.loops.toolcalls import Repetition
+from trackside.wire.request import Request
 
 KEY = "trackside.guard"
 """Where the record stands in `flow.metadata`."""
@@ -17,7 +18,7 @@ def phase2_record(phase1_id: str) -> dict[str, Any]:
 
 
 def handoff_dict(
-    rewriter: Rewriter | None,
+    writer: Writer | None,
     *,
     ok: bool,
     error: str | None,
@@ -29,7 +30,7 @@ def handoff_dict(
     Parameters:
         ttft_s: from the trip's phase-2 request to the first piece of the answer.
     """
-    counts = rewriter.counts if rewriter else Counts()
+    counts = writer.counts if writer else Counts()
     return {
         "ok": ok,
         "error": error,
@@ -40,19 +41,19 @@ def handoff_dict(
     }
 
 
-def usage_dict(phase1: Counts, rewriter: Rewriter | None) -> dict[str, Any]:
+def usage_dict(phase1: Counts, writer: Writer | None) -> dict[str, Any]:
     """Return the record's token counts, by phase and merged."""
-    merged = rewriter.merged if rewriter else phase1
+    merged = writer.merged if writer else phase1
     return {
         "phase1": phase1.as_dict(),
-        "phase2": rewriter.counts.as_dict() if rewriter else None,
+        "phase2": writer.counts.as_dict() if writer else None,
         "merged": merged.as_dict(),
     }
 
 
 def guard_record(
     watch: Watch,
-    request: ChatRequest,
+    request: Request,
     trip: Trip | None,
     *,
     budget_tokens: int | None,
@@ -95,3 +96,16 @@ def guard_record(
         "usage": usage,
         "end": end,
     }
+
+
+def add_repeats(record: dict[str, Any], found: Repetition | None) -> None:
+    """Put what the agent's own turns repeat with the evidence."""
+    if found:
+        row: dict[str, Any] = {
+            "detector": "toolcalls",
+            "what": found.what,
+            "calls": list(found.calls),
+            "copies": found.copies,
+            "turns": found.turns,
+        }
+        record["evidence"].append(row)

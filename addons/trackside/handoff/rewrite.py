@@ -7,28 +7,16 @@ from typing import Any
 import msgspec
 
 from trackside.handoff.delta import drop_echo, read_chunk, relabel, says, take_choice
+from trackside.handoff.event import unnamed
+from trackside.handoff.phases import Phase1
 from trackside.handoff.usage import Counts, merge, merged_timings, merged_usage
-from trackside.wire.chat import Message
-from trackside.wire.pieces import Content, End, Failure, Keepalive, Start, Usage
+from trackside.wire.pieces import Content, End, Failure, Keepalive, Usage
+from trackside.wire.stream import Message
 
 DONE = b"data: [DONE]\n\n"
 KEEPALIVE = b": keep-alive\n\n"
 
 _WAITING = ("comment", "progress", "keepalive")
-
-
-class Phase1(msgspec.Struct, frozen=True):
-    """What the client has had of its response, and what it asked for."""
-
-    start: Start
-    kept: str
-    kept_tokens: int
-    counts: Counts
-    timings: dict[str, float] | None = None
-    wants_usage: bool = False
-    wants_running_usage: bool = False  # usage on every chunk
-    closes_inline: str = ""  # owed to a client that gets think tags in content
-    trusts_labels: bool = True  # the engine's parser knows that the block is closed
 
 
 class Rewriter:
@@ -60,12 +48,8 @@ class Rewriter:
 
     @property
     def phase1(self) -> Counts:
-        """Phase 1's counts; a prompt it did not live to tell is phase 2's, less R."""
-        counts = self._phase1.counts
-        if counts.prompt is not None or self.counts.prompt is None:
-            return counts
-        prompt = max(0, self.counts.prompt - self._phase1.kept_tokens)
-        return msgspec.structs.replace(counts, prompt=prompt)
+        """Phase 1's counts, completed by what phase 2 tells."""
+        return self._phase1.counted(self.counts)
 
     @property
     def merged(self) -> Counts:
@@ -130,7 +114,7 @@ class Rewriter:
             return b""
         if timings:  # on a chunk in mid-stream: the client asked for it
             chunk["timings"] = merged_timings(self._phase1.timings, timings)
-        return self._opening() + _event(chunk)
+        return self._opening() + unnamed(chunk)
 
     def _framed(self, chunk: dict[str, Any]) -> dict[str, Any]:
         start = self._phase1.start
@@ -150,7 +134,7 @@ class Rewriter:
     def _opening(self) -> bytes:
         """Return the closing tag that the client is still owed, once."""
         owed, self._owed = self._owed, ""
-        return _event(self._made({"content": owed})) if owed else b""
+        return unnamed(self._made({"content": owed})) if owed else b""
 
     def end(self, error: str | None = None) -> bytes:
         """Return what the client's response lacks: finish, usage, terminator."""
@@ -166,7 +150,7 @@ class Rewriter:
         usage = self._usage_event() if self._phase1.wants_usage else b""
         if self._timings and not usage:  # llama.cpp tells them in the last event
             finish["timings"] = merged_timings(self._phase1.timings, self._timings)
-        return self._opening() + _event(finish) + usage + DONE
+        return self._opening() + unnamed(finish) + usage + DONE
 
     def _usage_event(self) -> bytes:
         counts = self.merged
@@ -179,12 +163,8 @@ class Rewriter:
         event["usage"] = merged_usage(self._usage or {}, counts)
         if self._timings:
             event["timings"] = merged_timings(self._phase1.timings, self._timings)
-        return _event(event)
+        return unnamed(event)
 
 
 def _object(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
-
-
-def _event(chunk: dict[str, Any]) -> bytes:
-    return b"data: " + msgspec.json.encode(chunk) + b"\n\n"

@@ -18,6 +18,11 @@ THINK = ("<think>\n", "\n</think>\n\n")
 """The tags most reasoning templates use, with the line breaks around them."""
 
 
+def reasoning_key(engine: Engine) -> str:
+    """Return the member of a chat message that this engine reads reasoning from."""
+    return "reasoning" if engine in ("vllm", "ollama") else "reasoning_content"
+
+
 class Turn(msgspec.Struct, frozen=True):
     """Phase 1 as a strategy sees it."""
 
@@ -29,6 +34,8 @@ class Turn(msgspec.Struct, frozen=True):
     spent_tokens: int
     """What phase 1 generated; comes off the answer's token limit."""
     has_tools: bool = False
+    dialect: str = "chat"
+    """What `members` is: chat also where it was made of another dialect's request."""
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -36,6 +43,8 @@ class Call(msgspec.Struct, frozen=True):
 
     path: str
     body: bytes
+    reads: str = "chat"
+    """The dialect of the answer."""
 
 
 type Calls = Generator[Call, bytes, Call]
@@ -71,6 +80,12 @@ def limited(members: Members, spent_tokens: int) -> Members:
         {'max_tokens': b'70'}
     """
     out = dict(members)
+    if "options" in out:  # Ollama's
+        options = msgspec.json.decode(out["options"])
+        limit = options.get("num_predict") if isinstance(options, dict) else None
+        if type(limit) is int and limit > 0:
+            options["num_predict"] = max(1, limit - spent_tokens)
+            out["options"] = msgspec.json.encode(options)
     for key in LIMITS:
         if key in out and out[key].isdigit():
             out[key] = b"%d" % max(1, int(out[key]) - spent_tokens)

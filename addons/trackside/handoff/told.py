@@ -20,7 +20,7 @@ def sentence(record: dict[str, Any]) -> str:
         f"{record['reasoning_tokens']} reasoning tokens ({record['tokens_source']})"
     )
     if not record["tripped"]:
-        return f"no loop in {tokens}"
+        return _one_line(f"no loop in {tokens}{repeats(record)}")
     parts = [f"tripped by {record['reason']} in {record['channel']} at {tokens}"]
     if detail := record["detail"]:
         parts.append(
@@ -41,7 +41,23 @@ def sentence(record: dict[str, Any]) -> str:
     parts.append(f"usage {told or 'not told'}")
     end = record["end"]
     parts.append(f"ended {end['finish_reason']} by {end['by']}")
-    return _one_line("; ".join(parts))
+    return _one_line("; ".join(parts) + repeats(record))
+
+
+def repeats(record: dict[str, Any]) -> str:
+    """Return what the agent's turns repeat, as the end of a sentence; "" if nothing.
+
+    Example:
+        >>> repeats({"evidence": [{"detector": "toolcalls", "what": "call",
+        ...                        "calls": ["ls"], "copies": 3, "turns": 3}]})
+        '; the agent repeats itself: call ls, 3 copies in 3 turns'
+    """
+    for row in record.get("evidence", ()):
+        if row["detector"] == "toolcalls":
+            what = " ".join([row["what"], *row["calls"]])
+            copies = f"{row['copies']} copies in {row['turns']} turns"
+            return f"; the agent repeats itself: {what}, {copies}"
+    return ""
 
 
 def _handoff(handoff: dict[str, Any]) -> list[str]:

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
+from trackside.wire.leaves import is_number
 from trackside.wire.pieces import Usage
-from trackside.wire.usage import is_number
 
 MOST = 2.0**53
 """Larger numbers are nobody's measurement; sums and ratios below it are safe."""

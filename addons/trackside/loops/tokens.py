@@ -41,15 +41,18 @@ def available() -> str | None:
 
 
 def count(text: str) -> int:
-    """Return the number of tokens. O(len(text)).
+    """Return the number of tokens; 0 where none can be counted (see `available`).
 
-    Raises:
-        ImportError, RuntimeError, OSError: see `available`.
+    O(len(text)).
     """
     try:
-        return _encoding().count(text)
+        encoding = _encoding()
+    except (ImportError, RuntimeError, OSError):
+        return 0
+    try:
+        return encoding.count(text)
     except TypeError:  # half of a surrogate pair
-        return _encoding().count(text.encode("utf-8", "replace").decode())
+        return encoding.count(text.encode("utf-8", "replace").decode())
 
 
 class Counter:

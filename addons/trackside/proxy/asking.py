@@ -7,17 +7,17 @@ from weakref import WeakKeyDictionary
 
 from mitmproxy import http
 
-from trackside.wire import dialect_of
+from trackside.wire import dialect_of, parse
 from trackside.wire.errors import WireError
-from trackside.wire.request import ChatRequest, parse
+from trackside.wire.request import Request
 
 logger = logging.getLogger(__name__)
 
-_asked: WeakKeyDictionary[http.HTTPFlow, ChatRequest | None] = WeakKeyDictionary()
+_asked: WeakKeyDictionary[http.HTTPFlow, Request | None] = WeakKeyDictionary()
 
 
-def client_request(flow: http.HTTPFlow) -> ChatRequest | None:
-    """Return the facts of a chat turn as the client wrote it; None for anything else.
+def client_request(flow: http.HTTPFlow) -> Request | None:
+    """Return the facts of a turn as the client wrote it; None for anything else.
 
     Read once a flow, so the first to ask must not have edited the body yet; then the
     order in which the addons were loaded does not matter.
@@ -27,11 +27,12 @@ def client_request(flow: http.HTTPFlow) -> ChatRequest | None:
     return _asked[flow]
 
 
-def _read(flow: http.HTTPFlow) -> ChatRequest | None:
-    if flow.request.method != "POST" or dialect_of(flow.request.path) != "chat":
+def _read(flow: http.HTTPFlow) -> Request | None:
+    dialect = dialect_of(flow.request.path)
+    if flow.request.method != "POST" or dialect is None:
         return None
     try:
-        return parse(flow.request.content or b"")
+        return parse(dialect, flow.request.content or b"")
     except (WireError, ValueError, RecursionError) as error:
-        logger.info("passing on what is no chat request: %s", error)
+        logger.info("passing on what is no %s request: %s", dialect, error)
         return None

@@ -6,19 +6,20 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
+from urllib.parse import quote
 
 import msgspec
 from mitmproxy import http
 
+from trackside.handoff.dialects import Writer
 from trackside.handoff.plan import STRATEGIES
 from trackside.handoff.record import KEY, phase2_record
-from trackside.handoff.rewrite import Phase1, Rewriter
 from trackside.handoff.strategy import Turn
 from trackside.handoff.watch import Watch
 from trackside.proxy.engine import ask_for, path_for
 from trackside.proxy.tap import Tap, tap_of
-from trackside.wire.chat import Message
 from trackside.wire.errors import WireError
+from trackside.wire.stream import Message
 
 logger = logging.getLogger(__name__)
 
@@ -36,10 +37,11 @@ class Ways(msgspec.Struct, frozen=True):
 
 
 class Continuing:
-    """A `splice.Handoff`: tries the ways left, and closes the response in form.
+    """A `handoff.Handoff`: tries the ways left, and closes the response in form.
 
     Parameters:
         turn: phase 1 as strategies see it.
+        write: makes what writes phase 2, anew for each attempt.
         watch: a fresh watch over phase 2, made anew for each attempt.
         register: told of each phase-2 flow before it runs.
     """
@@ -49,18 +51,19 @@ class Continuing:
         flow: http.HTTPFlow,
         *,
         turn: Turn,
-        phase1: Phase1,
+        write: Callable[[], Writer],
         ways: Ways,
         watch: Callable[[], Watch],
         register: Callable[[http.HTTPFlow, Continuing], None],
     ) -> None:
         self.flow, self.turn, self.ways = flow, turn, ways
         self.strategy = "end"
+        self.reads = "chat"  # the dialect of phase 2's answer
         self.error: str | None = None
         self.ttft_s: float | None = None
         self.phase2: http.HTTPFlow | None = None
-        self.rewriter = Rewriter(phase1)
-        self._phase1, self._watch, self._register = phase1, watch, register
+        self.writer = write()
+        self._write, self._watch, self._register = write, watch, register
         self._started_s = 0.0
         self._handoffs = 0
         self._untried: list[str] = []
@@ -68,14 +71,14 @@ class Continuing:
 
     def line_up(self) -> None:
         """Make all ways open again, as long as handoffs are left."""
-        more = self._handoffs < self.ways.handoffs and not self.rewriter.said
+        more = self._handoffs < self.ways.handoffs and not self.writer.said
         self._untried = list(self.ways.names) if more else []
         self._handoffs += 1
 
     def next_flow(self) -> http.HTTPFlow | None:
-        """See `splice.Handoff`: one flow per way that is left."""
+        """See `handoff.Handoff`: one flow per way that is left."""
         if self.phase2 and self.error is None:
-            self.error = self.rewriter.error or _refusal(self.phase2)
+            self.error = self.writer.error or _refusal(self.phase2)
         if not self._untried:
             self.strategy = "end"
             return None
@@ -84,9 +87,11 @@ class Continuing:
         flow.request = self.flow.request.copy()
         for name in ("x-conversation-id", "transfer-encoding"):
             flow.request.headers.pop(name, None)
+        if key := flow.request.headers.get("x-api-key"):  # as Anthropic's clients say
+            flow.request.headers.setdefault("authorization", f"Bearer {key}")
         flow.metadata[KEY] = phase2_record(self.flow.id)
         self.phase2, self.ttft_s = flow, None
-        self.rewriter = Rewriter(self._phase1)
+        self.writer = self._write()
         self._register(flow, self)
         return flow
 
@@ -103,17 +108,21 @@ class Continuing:
                     raise WireError(f"{call.path} answered {status}: {body[:200]!r}")
                 call = calls.send(body)
         except StopIteration as done:
+            self.reads = done.value.reads
             flow.request.path = path_for(self.flow, done.value.path)
             flow.request.content = done.value.body
         except (WireError, OSError) as error:
             flow.response = http.Response.make(502, str(error))
+        except Exception as error:  # else phase 1's request would go out again
+            logger.exception("guard: phase 2's request could not be written")
+            flow.response = http.Response.make(502, repr(error))
         self._started_s = time.monotonic()
 
     async def _release(self) -> None:
         """See to it that llama.cpp stops phase 1 and frees its slot."""
         conversation = self.flow.request.headers.get("x-conversation-id")
         if conversation:  # with it, a generation outlives its client
-            path = f"/v1/stream?conv_id={conversation}"
+            path = f"/v1/stream?conv_id={quote(conversation, safe='')}"
             try:
                 await ask_for(self.flow, path, method="DELETE")
             except OSError as error:
@@ -122,14 +131,14 @@ class Continuing:
 
     def observe(self, tap: Tap) -> None:
         """Rewrite and watch phase 2's response."""
-        rewriter = self.rewriter
+        writer = self.writer
 
         def edit(message: Message) -> bytes:
-            out = rewriter.edit(message)
-            tap.refused = rewriter.refused
+            out = writer.edit(message)
+            tap.refused = writer.refused
             return out
 
-        tap.edit = edit
+        tap.edit, tap.refused = edit, writer.refused
         tap.observers.append(_Phase2(self, tap, self._watch()))
 
     def started(self, at_s: float) -> None:
@@ -138,16 +147,16 @@ class Continuing:
             self.ttft_s = at_s - self._started_s
 
     def sent(self, data: bytes) -> None:
-        """See `splice.Handoff`."""
+        """See `handoff.Handoff`."""
         if tap := tap_of(self.flow):
             tap.keep(data)
 
     def end(self, error: str | None) -> bytes:
-        """See `splice.Handoff`."""
+        """See `handoff.Handoff`."""
         if self.strategy == "end":
-            return self.rewriter.end()
+            return self.writer.end()
         self.error = self.error or error
-        return self.rewriter.end(error)
+        return self.writer.end(error)
 
 
 def _refusal(flow: http.HTTPFlow) -> str | None:

@@ -14,9 +14,9 @@ from mitmproxy import ctx
 from mitmproxy.http import Headers, HTTPFlow
 from mitmproxy.proxy.mode_specs import ProxyMode, ReverseMode
 
-from trackside.handoff.continuation import PATH as CHAT_PATH
 from trackside.handoff.engines import PROBES, by_answer
 from trackside.handoff.strategy import Engine
+from trackside.wire import dialect_of
 
 logger = logging.getLogger(__name__)
 
@@ -52,9 +52,12 @@ def credentials(headers: Headers) -> dict[str, str]:
 def path_for(flow: HTTPFlow, path: str) -> str:
     """Put a path of the engine behind whatever prefix this flow's path has."""
     own = flow.request.path.partition("?")[0]
-    if path == CHAT_PATH:
+    if dialect_of(own) == dialect_of(path) is not None:
         return own
-    return (own.partition("/v1/")[0] if "/v1/" in own else "") + path
+    for root in ("/v1/", "/api/"):
+        if root in own:
+            return own.partition(root)[0] + path
+    return path
 
 
 async def ask_for(

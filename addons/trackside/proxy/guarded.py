@@ -11,18 +11,22 @@ from mitmproxy import http
 
 from trackside.handoff import in_place, record
 from trackside.handoff.asks import Asked
+from trackside.handoff.dialects import writer
+from trackside.handoff.phases import Phase1
 from trackside.handoff.plan import order
-from trackside.handoff.rewrite import Phase1
 from trackside.handoff.strategy import Turn
+from trackside.handoff.text import Opened
 from trackside.handoff.usage import Counts
 from trackside.handoff.watch import Trip, Watch, kept_reasoning
+from trackside.handoff.whole import Whole
+from trackside.handoff.writing import Form
 from trackside.loops.tokens import count
 from trackside.proxy.continuing import Continuing, Ways
 from trackside.proxy.engine import ask_for
 from trackside.proxy.tap import tap_of
-from trackside.wire.chat import Message
 from trackside.wire.pieces import Content, Start, ToolCall
-from trackside.wire.request import ChatRequest
+from trackside.wire.request import Request
+from trackside.wire.stream import Message
 
 IN_PLACE_PATIENCE_TOKENS = 96
 """Reasoning after a granted `reasoning_end` that shows it had no effect."""
@@ -46,6 +50,9 @@ class Guarded:
     """Observes the client's flow (see `tap.Observer`) and starts the handoff.
 
     Parameters:
+        form: how the response goes on in its dialect; None for chat.
+        opened: reads text whose prompt has opened the reasoning; None for the rest.
+        whole: makes the body of a turn that the client did not want streamed.
         turn: makes phase 1 as strategies see it; called at the trip, when the engine
             is known better than at the request.
         limit_tokens: the reasoning budget, None for no limit.
@@ -60,8 +67,11 @@ class Guarded:
         flow: http.HTTPFlow,
         *,
         settings: Settings,
-        request: ChatRequest,
+        request: Request,
+        form: Form | None,
+        opened: Opened | None,
         asked: Asked,
+        whole: Whole | None,
         turn: Callable[[], Turn],
         limit_tokens: int | None,
         leading: str | None,
@@ -69,12 +79,13 @@ class Guarded:
         register: Callable[[http.HTTPFlow, Continuing], None],
     ) -> None:
         self.flow, self.settings, self.request = flow, settings, request
-        self.asked, self.limit_tokens, self.leading = asked, limit_tokens, leading
+        self.asked, self.whole = asked, whole
+        self.limit_tokens, self.leading = limit_tokens, leading
         self.watch = watch(limit_tokens)
         self.trip: Trip | None = None
         self.continuing: Continuing | None = None
         self._turn, self._new_watch, self._register = turn, watch, register
-        self._tripped_s = 0.0
+        self._form, self._opened, self._tripped_s = form, opened, 0.0
         self._ttft_s: float | None = None
         self._kept_tokens = 0
         self._control: asyncio.Task[None] | None = None
@@ -84,10 +95,15 @@ class Guarded:
     def see(self, messages: Sequence[Message], at_s: float) -> None:
         """Read phase 1's messages; act on a trip once all of them are read."""
         for message in messages:
-            trip = self.watch.read(message.pieces)
+            if self._form:
+                self._form.follow(message)
+            pieces = message.pieces
+            if self._opened:
+                pieces = self._opened.place(pieces)
+            trip = self.watch.read(pieces)
             if trip and self.trip is None:
                 self.trip, self._tripped_s = trip, at_s
-            answers = any(isinstance(p, Content | ToolCall) for p in message.pieces)
+            answers = any(isinstance(p, Content | ToolCall) for p in pieces)
             if self._control and answers and self._ttft_s is None:
                 self._ttft_s = at_s - self._tripped_s
         if self.trip is None or self.continuing or self.settings.action == "observe":
@@ -169,7 +185,7 @@ class Guarded:
         tap.handoff = self.continuing = Continuing(
             self.flow,
             turn=turn,
-            phase1=phase1,
+            write=lambda: writer(phase1, self._form),
             ways=Ways(names, self.settings.handoffs, cuts),
             watch=lambda: self._new_watch(None),
             register=self._register,
@@ -179,14 +195,15 @@ class Guarded:
     def counts(self) -> Counts:
         """What phase 1 used, by the engine's counts where it told them."""
         told, tokens = self.watch.counts, self.watch.reasoning_tokens
-        completion = tokens if told.completion is None else told.completion
+        # Anthropic tells a count of none at the start
+        completion = max(told.completion or 0, tokens)
         return Counts(told.prompt, completion, tokens, told.cached)
 
     @property
     def lost_reasoning(self) -> bool | None:
         """Phase 2's cache held the prompt but not the reasoning. None: not known."""
         prompt, continuing = self.watch.counts.prompt, self.continuing
-        cached = continuing.rewriter.counts.cached if continuing else None
+        cached = continuing.writer.counts.cached if continuing else None
         if cached is None or prompt is None or self._kept_tokens < TELLING_TOKENS:
             return None
         return cached < prompt + self._kept_tokens // 2
@@ -196,7 +213,7 @@ class Guarded:
         done = self.continuing
         strategy = done.strategy if done else "in_place" if self._control else None
         action = self.settings.action if strategy else "observe"
-        finish = done.rewriter.finish_reason if done else self.watch.finish_reason
+        finish = done.writer.finish_reason if done else self.watch.finish_reason
         return record.guard_record(
             self.watch,
             self.request,
@@ -205,7 +222,7 @@ class Guarded:
             action=action if self.trip else None,
             strategy=strategy,
             handoff=self._handoff(strategy) if strategy else None,
-            usage=record.usage_dict(self.counts, done.rewriter if done else None),
+            usage=record.usage_dict(self.counts, done.writer if done else None),
             end={"finish_reason": finish, "by": by},
         )
 
@@ -219,10 +236,10 @@ class Guarded:
                 flow_id=None,
                 ttft_s=self._ttft_s,
             )
-        error = done.error or done.rewriter.error or self._control_error
+        error = done.error or done.writer.error or self._control_error
         return record.handoff_dict(
-            done.rewriter,
-            ok=strategy != "end" and done.rewriter.error is None,
+            done.writer,
+            ok=strategy != "end" and done.writer.error is None,
             error=error,
             flow_id=done.phase2.id if done.phase2 else None,
             ttft_s=done.ttft_s,

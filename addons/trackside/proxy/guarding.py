@@ -6,22 +6,25 @@ import asyncio
 import logging
 from typing import Any
 
+import msgspec
 from mitmproxy import http
 
-from trackside.handoff import asks, body, record
+from trackside.handoff import asks, record, text
+from trackside.handoff.dialects import FORMS, WHOLES
 from trackside.handoff.engines import by_server
 from trackside.handoff.record import KEY
-from trackside.handoff.strategy import Engine, Turn
+from trackside.handoff.strategy import Engine
 from trackside.handoff.watch import Watch
 from trackside.loops.budget import Budgets
 from trackside.loops.monitor import Monitor
-from trackside.proxy.asking import client_request
+from trackside.loops.repeats import repetition
 from trackside.proxy.continuing import Continuing
 from trackside.proxy.engine import credentials, recognised, upstream_of
 from trackside.proxy.guarded import Guarded, Settings
-from trackside.proxy.tap import is_event_stream, read_by, unbound
-from trackside.wire.chat import Reader
-from trackside.wire.request import ChatRequest
+from trackside.proxy.reading import new_reader, read_request, read_response, turn_of
+from trackside.proxy.tap import read_by, streams, unbound
+from trackside.wire import DIALECTS, dialect_of
+from trackside.wire.request import Request
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +36,7 @@ class Policy(Settings, frozen=True, kw_only=True):
     detectors: tuple[str, ...]
     engine: Engine | None  # None: ask the engine
 
-    def limit_tokens(self, request: ChatRequest) -> int | None:
+    def limit_tokens(self, request: Request) -> int | None:
         """Return the reasoning budget; one that the client names may be higher."""
         limit = self.budgets.limit(request.effort)
         if limit is None or request.budget_tokens is None:
@@ -42,7 +45,7 @@ class Policy(Settings, frozen=True, kw_only=True):
 
     def watch(
         self,
-        request: ChatRequest,
+        request: Request,
         limit_tokens: int | None,
         tokens_per_char: float | None = None,
     ) -> Watch:
@@ -91,8 +94,10 @@ class Guarding:
 
     def _take(self, flow: http.HTTPFlow) -> None:
         flow.metadata.pop(KEY, None)
-        request = client_request(flow)
-        if request is None or not request.stream or request.n != 1:
+        dialect, request = read_request(flow)
+        if request is None or request.n != 1:
+            return
+        if request.server_held:  # an aborted turn could not be referred to again
             return
         policy, upstream = self.policy, upstream_of(flow)
         engine = policy.engine or self._engines.get(upstream)
@@ -102,20 +107,31 @@ class Guarding:
             self._asking.add(task)
             task.add_done_callback(self._asking.discard)
         content = flow.request.content or b""
-        closing = policy.closing if policy.ends_in_place else None
-        asked = asks.ask(content, request, engine, closing)
-        members = body.split(content)
+        whole = None
+        if not request.stream:
+            whole = engine and WHOLES.get((engine, dialect))
+            if whole is None or request.logprobs:
+                return
+            request = msgspec.structs.replace(request, include_usage=True)
+            asked = asks.ask_for_stream(content, dialect)
+        elif dialect == "chat":
+            closing = policy.closing if policy.ends_in_place else None
+            asked = asks.ask(content, request, engine, closing)
+        else:
+            asked = asks.Asked(content, None)
         self._turns[flow.id] = Guarded(
             flow,
             settings=policy,
             request=request,
+            form=FORMS[dialect]() if dialect in FORMS else None,
+            opened=text.opened(content, dialect),
             asked=asked,
-            turn=lambda: Turn(
-                engine=policy.engine or self._engines.get(upstream) or "openai",
-                members=members,
-                kept="",
-                spent_tokens=0,
-                has_tools=request.has_tools,
+            whole=whole() if whole else None,
+            turn=lambda: turn_of(
+                dialect,
+                content,
+                request,
+                policy.engine or self._engines.get(upstream) or "openai",
             ),
             limit_tokens=policy.limit_tokens(request),
             leading=self._leading.get((upstream, request.model)),
@@ -134,16 +150,19 @@ class Guarding:
         if response is None or not flow.live:
             return
         if continuing := self._phase2.get(flow.id):
-            if is_event_stream(response):
-                continuing.observe(read_by(flow, Reader))
+            reads = DIALECTS[continuing.reads]
+            if streams(response, reads.framing):
+                continuing.observe(read_by(flow, reads.reader))
         elif guarded := self._turns.get(flow.id):
             server = response.headers.get("server", "")
             self._engines.learn(upstream_of(flow), by_server(server))
-            if is_event_stream(response):
+            dialect = dialect_of(flow.request.path) or "chat"
+            if streams(response, DIALECTS[dialect].framing):
                 unbound(response)
-                tap = read_by(flow, Reader)
+                tap = read_by(flow, lambda: new_reader(flow))
                 if guarded.asked.hide:
                     tap.edit = guarded.asked.hide
+                tap.whole = guarded.whole
                 tap.observers.append(guarded)
 
     def finished(self, flow: http.HTTPFlow, error: str | None) -> dict[str, Any] | None:
@@ -156,8 +175,14 @@ class Guarding:
             return flow.metadata[KEY]  # type: ignore[no-any-return] # ours
         if guarded := self._turns.pop(flow.id, None):
             self._learn_leading(guarded)
-            return guarded.record(_ended_by(guarded, error))
-        return None if flow.live else self._replayed(flow)
+            told: dict[str, Any] | None = guarded.record(_ended_by(guarded, error))
+        else:
+            told = None if flow.live else self._replayed(flow)
+        if told and "evidence" in told and "toolcalls" in self.policy.detectors:
+            dialect = dialect_of(flow.request.path) or ""
+            content = flow.request.get_content(strict=False) or b""
+            record.add_repeats(told, repetition(dialect, content))
+        return told
 
     def _learn_leading(self, guarded: Guarded) -> None:
         """Note per model whether a parser eats the line break that leads reasoning."""
@@ -168,7 +193,7 @@ class Guarding:
     def _replayed(self, flow: http.HTTPFlow) -> dict[str, Any] | None:
         """Analyse a response that did not stream through here: one from a file."""
         before: dict[str, Any] = flow.metadata.get(KEY) or {}
-        request = client_request(flow)
+        _, request = read_request(flow)
         if request is None or flow.response is None or "phase1" in before:
             return before or None
         per_char = None
@@ -176,12 +201,9 @@ class Guarding:
             per_char = before["reasoning_tokens"] / before["reasoning_chars"]
         limit_tokens = self.policy.limit_tokens(request)
         watch = self.policy.watch(request, limit_tokens, per_char)
-        reader, trip = Reader(), None
-        for message in (
-            *reader.feed(flow.response.raw_content or b""),
-            *reader.flush(),
-        ):
-            trip = trip or watch.read(message.pieces)
+        trip = None
+        for pieces in read_response(flow):
+            trip = trip or watch.read(pieces)
         acted = trip is not None and before.get("tripped", False)
         end = {"finish_reason": watch.finish_reason, "by": "engine"}
         return record.guard_record(

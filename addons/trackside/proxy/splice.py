@@ -12,9 +12,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Generator
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
-from mitmproxy import ctx, flow, http
+from mitmproxy import ctx, flow
 from mitmproxy.proxy import commands, events, layer
 from mitmproxy.proxy.context import Context
 from mitmproxy.proxy.layers.http import DropStream, HttpLayer, HttpStream, SendHttp
@@ -32,28 +32,14 @@ from mitmproxy.proxy.layers.http._events import (
 )
 from mitmproxy.proxy.layers.http._hooks import HttpErrorHook
 
+from trackside.proxy.handoff import Handoff
+
 logger = logging.getLogger(__name__)
 
 CLOSING_S = 0.05
 """Far more than the few turns of the event loop that closing takes."""
 
 type Commands = Generator[commands.Command, Any, None]
-
-
-class Handoff(Protocol):
-    """What a stream callable puts into its `handoff` to end phase 1."""
-
-    def next_flow(self) -> http.HTTPFlow | None:
-        """Return the next flow to try, or None when nothing is left to try."""
-        ...
-
-    def sent(self, data: bytes) -> None:
-        """Note bytes that went to the client after phase 1."""
-        ...
-
-    def end(self, error: str | None) -> bytes:
-        """Return what completes the client's response; `error` says why it is cut."""
-        ...
 
 
 def install(nextlayer: layer.NextLayer) -> None:
@@ -116,8 +102,18 @@ class SplicingStream(HttpStream):
     completing: bool = False
     """The `response` hook has begun: no `error` hook may follow it."""
 
+    def start_response_stream(self) -> Commands:
+        """Begin; a client that waits for a whole body gets its headers with it."""
+        if self.gathers:
+            self.server_state = self.state_stream_response_body
+        else:
+            yield from super().start_response_stream()
+
     def state_stream_response_body(self, event: events.Event) -> Commands:
         """Stream as ever; after each piece of data see if a handoff is wanted."""
+        if self.gathers and isinstance(event, ResponseEndOfMessage):
+            yield from self.send_gathered()
+            return
         yield from super().state_stream_response_body(event)
         if isinstance(event, ResponseData) and self.flow.response:
             handoff = getattr(self.flow.response.stream, "handoff", None)
@@ -183,6 +179,7 @@ class SplicingStream(HttpStream):
         assert self.handoff
         if data:
             self.handoff.sent(data)
+        if data and not self.gathers:
             yield SendHttp(ResponseData(self.stream_id, data), self.context.client)
 
     def complete(self, error: str | None) -> Commands:
@@ -195,7 +192,23 @@ class SplicingStream(HttpStream):
             logger.exception("splice: the response could not be closed in form")
             closing = b""
         yield from self.send(closing)
-        yield from self.send_response(already_streamed=True)
+        if self.gathers:
+            yield from self.send_gathered()
+        else:
+            yield from self.send_response(already_streamed=True)
+
+    @property
+    def gathers(self) -> bool:
+        """The stream is not for the client, who gets one body made of it."""
+        stream = self.flow.response and self.flow.response.stream
+        return bool(getattr(stream, "gathers", False))
+
+    def send_gathered(self) -> Commands:
+        """Send the response that the stream callable made of the stream."""
+        assert self.flow.response
+        self.completing = True
+        cast(Any, self.flow.response.stream).put_whole(self.flow.response)
+        yield from self.send_response()
 
     def handle_protocol_error(
         self, event: RequestProtocolError | ResponseProtocolError

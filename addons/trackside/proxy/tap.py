@@ -9,9 +9,10 @@ from typing import Protocol
 
 from mitmproxy import http
 
+from trackside.handoff.whole import JSON_TYPE, Whole, failed
+from trackside.proxy.handoff import Handoff
 from trackside.proxy.pace import Pace
-from trackside.proxy.splice import Handoff
-from trackside.wire.chat import Message, Reader
+from trackside.wire.stream import Message, Reader
 
 logger = logging.getLogger(__name__)
 
@@ -36,15 +37,18 @@ class Tap:
     Parameters:
         reader: cuts bytes into messages; None for a stream nobody can read.
         edit: what to forward for a message; None forwards the bytes received, at once.
+        whole: makes one body of what would be forwarded; None forwards it.
     """
 
     def __init__(
         self,
         reader: Reader | None,
         edit: Callable[[Message], bytes] | None = None,
+        whole: Whole | None = None,
     ) -> None:
         self.reader = reader
         self.edit = edit
+        self.whole = whole
         self.observers: list[Observer] = []
         self.handoff: Handoff | None = None
         self.refused = False
@@ -93,19 +97,47 @@ class Tap:
         pending = self._pending + chunk
         self._pending = pending[whole:]
         out = b"".join(map(self.edit, messages))
-        if not chunk:
-            out, self._pending = out + self._pending, b""
+        if not chunk:  # what an edit holds back for what may follow, then half events
+            out += self.edit(Message(b"", ())) + self._pending
+            self._pending = b""
         return out
 
     def keep(self, data: bytes) -> list[bytes]:
         """Note data that goes to the client; return it as mitmproxy wants it."""
         if not data:
             return []
+        if self.whole:
+            try:
+                self.whole.add(data)
+            except Exception:  # a chunk less is better than a stream that hangs
+                logger.exception("tap: a part of a body could not be read")
+            return []
         if self._kept_bytes < KEEP_BYTES:
             self._kept.append(data)
             self._kept_bytes += len(data)
             self.pace.add(time.monotonic(), len(data))
         return [data]
+
+    @property
+    def gathers(self) -> bool:
+        """Nothing is forwarded: `put_whole` makes a body of it. See `splice`."""
+        return self.whole is not None
+
+    def put_whole(self, response: http.Response) -> None:
+        """Make a response that was streamed the one that the client asked for."""
+        assert self.whole
+        if self.handoff is None:
+            self(b"")
+        for name in ("transfer-encoding", "x-accel-buffering", "cache-control"):
+            response.headers.pop(name, None)
+        try:
+            status, content = self.whole.body()
+        except Exception:
+            logger.exception("tap: no body could be made of a stream")
+            status, content = failed({"message": "no body could be made of a stream"})
+        response.status_code, response.raw_content = status, content
+        response.headers["content-type"] = JSON_TYPE
+        response.headers["content-length"] = str(len(content))
 
     @property
     def body(self) -> bytes:
@@ -119,7 +151,7 @@ def tap_of(flow: http.HTTPFlow) -> Tap | None:
     return stream if isinstance(stream, Tap) else None
 
 
-def read_by(flow: http.HTTPFlow, reader: type[Reader]) -> Tap:
+def read_by(flow: http.HTTPFlow, reader: Callable[[], Reader]) -> Tap:
     """Return the flow's tap, made if need be, with its stream read as `reader` does.
 
     Call it from `responseheaders`. An addon that only wants the stream unbuffered may
@@ -136,14 +168,18 @@ def read_by(flow: http.HTTPFlow, reader: type[Reader]) -> Tap:
 def keep_body(flow: http.HTTPFlow) -> None:
     """Put what the client got into the flow: streamed bodies are not stored."""
     tap = tap_of(flow)
-    if tap and flow.response and tap.seen_bytes:
+    if tap and flow.response and tap.seen_bytes and not tap.gathers:
         flow.response.raw_content = tap.body
 
 
-def is_event_stream(response: http.Response) -> bool:
-    """Tell a stream of server-sent events that answers a request."""
+KINDS = {"sse": "text/event-stream", "ndjson": "application/x-ndjson"}
+"""The media type of each framing."""
+
+
+def streams(response: http.Response, framing: str) -> bool:
+    """Tell a stream that answers a request, in this framing."""
     kind = response.headers.get("content-type", "")
-    return response.status_code == 200 and kind.startswith("text/event-stream")
+    return response.status_code == 200 and kind.startswith(KINDS[framing])
 
 
 def unbound(response: http.Response) -> None:

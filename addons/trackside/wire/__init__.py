@@ -1,11 +1,45 @@
 """Bytes from an engine, cut into events and read as pieces."""
 
-from trackside.wire import chat
+from collections.abc import Callable
+from typing import Literal
 
-DIALECTS: dict[str, type[chat.Reader]] = {"chat": chat.Reader}
-"""The reader of each dialect's streams."""
+import msgspec
 
-_ROUTES: dict[str, str] = {"/chat/completions": "chat"}
+from trackside.wire import chat, completions, messages, ollama, responses
+from trackside.wire.pieces import Piece
+from trackside.wire.request import Request, parse
+from trackside.wire.stream import Message, Reader
+
+__all__ = ["DIALECTS", "Dialect", "Message", "Reader", "Request", "dialect_of", "parse"]
+
+
+class Dialect(msgspec.Struct, frozen=True):
+    """How the responses of one dialect are read."""
+
+    reader: Callable[[], Reader]  # makes a reader of streams
+    read_body: Callable[[bytes], list[Piece]]  # reads what was not streamed
+    framing: Literal["sse", "ndjson"]
+
+
+DIALECTS: dict[str, Dialect] = {
+    "chat": Dialect(chat.Reader, chat.read_body, "sse"),
+    "responses": Dialect(responses.Reader, responses.read_body, "sse"),
+    "messages": Dialect(messages.Reader, messages.read_body, "sse"),
+    "completions": Dialect(completions.Reader, completions.read_body, "sse"),
+    "llama_completion": Dialect(completions.Reader, completions.read_body, "sse"),
+    "ollama_chat": Dialect(ollama.Reader, ollama.read_body, "ndjson"),
+    "ollama_generate": Dialect(ollama.Reader, ollama.read_body, "ndjson"),
+}
+
+_ROUTES: dict[str, str] = {  # the first that fits
+    "/chat/completions": "chat",
+    "/completions": "completions",
+    "/completion": "llama_completion",
+    "/responses": "responses",
+    "/v1/messages": "messages",
+    "/api/chat": "ollama_chat",
+    "/api/generate": "ollama_generate",
+}
 
 
 def dialect_of(path: str) -> str | None:

@@ -4,9 +4,8 @@ from typing import Any
 
 from trackside.wire.chunk import Choice, Chunk, Delta
 from trackside.wire.failure import read_failure
-from trackside.wire.inline import Part, ThinkSplitter
+from trackside.wire.leaves import instant_of, list_of, object_of, text_of
 from trackside.wire.pieces import (
-    Content,
     Finish,
     Keepalive,
     Piece,
@@ -15,7 +14,8 @@ from trackside.wire.pieces import (
     TokenIds,
     ToolCall,
 )
-from trackside.wire.usage import is_number, read_usage
+from trackside.wire.tagged import TaggedText
+from trackside.wire.usage import read_usage
 
 _ROLE = Keepalive("role")
 _PROGRESS = Keepalive("progress")
@@ -28,7 +28,7 @@ class Answer:
 
     def __init__(self) -> None:
         self._started = False
-        self._splitters: dict[int, ThinkSplitter] = {}
+        self._texts: dict[int, TaggedText] = {}
 
     def read(self, chunk: Chunk, *, whole: bool = False) -> list[Piece]:
         """Return the pieces of `chunk`; `whole` says that it is the whole response."""
@@ -46,15 +46,15 @@ class Answer:
                 final=whole or is_finished or not choices,
             ):
                 found.append(usage)
-        if failure := read_failure(chunk):
+        if failure := read_failure(chunk, is_answer=choices is not None):
             found.append(failure)
         return found
 
     def release(self) -> list[Piece]:
         """Return the text held back: nothing more will come."""
         found: list[Piece] = []
-        for index in self._splitters:
-            self._release(index, found)
+        for text in self._texts.values():
+            found += text.release()
         return found
 
     def _start(self, chunk: Chunk, found: list[Piece]) -> None:
@@ -62,9 +62,9 @@ class Answer:
             return  # sent ahead of the stream, e.g. the results of a prompt filter
         self._started = True
         start = Start(
-            id=chunk.id if isinstance(chunk.id, str) else "",
-            model=chunk.model if isinstance(chunk.model, str) else "",
-            created=_instant(chunk.created),
+            id=text_of(chunk.id),
+            model=text_of(chunk.model),
+            created=instant_of(chunk.created),
         )
         found.insert(0, start)
 
@@ -76,14 +76,17 @@ class Answer:
         for position, choice in enumerate(choices):
             index = choice.index if type(choice.index) is int else position
             delta = choice.message if whole else choice.delta
-            if delta is not None and self._read_delta(delta, index, found):
+            if delta is not None:
+                is_telling = self._read_delta(delta, index, found) or is_telling
+            elif choice.text and isinstance(choice.text, str):
+                found += self._text(index).feed(choice.text)
                 is_telling = True
             if isinstance(choice.token_ids, list) and choice.token_ids:
                 found.append(TokenIds(len(choice.token_ids), index))
                 is_telling = True
             reason = choice.finish_reason
             if reason and isinstance(reason, str):
-                self._release(index, found)
+                found += self._text(index).release()
                 found.append(Finish(reason, index))
                 is_telling = is_finished = True
         return is_telling, is_finished
@@ -96,14 +99,10 @@ class Answer:
         content = delta.content
         if content and isinstance(content, str):
             is_telling = True
-            splitter = self._splitter(index)
-            if splitter.settled:
-                found.append(Content(content, index))
-            else:
-                found += _pieces(splitter.feed(content), index)
+            found += self._text(index).feed(content)
         if delta.tool_calls and isinstance(delta.tool_calls, list):
             is_telling = True
-            self._release(index, found)
+            found += self._text(index).release()
             for position, call in enumerate(delta.tool_calls):
                 if isinstance(call, dict):
                     found.append(_tool_call(call, position, index))
@@ -123,29 +122,15 @@ class Answer:
         if not new:
             return False
         # An engine that parses reasoning leaves no tags: those in content are content.
-        self._release(index, found)
+        found += self._text(index).release()
         found += new
         return True
 
-    def _release(self, index: int, found: list[Piece]) -> None:
-        splitter = self._splitter(index)
-        if not splitter.settled:
-            found += _pieces(splitter.release(), index)
-
-    def _splitter(self, index: int) -> ThinkSplitter:
-        splitter = self._splitters.get(index)
-        if splitter is None:
-            splitter = self._splitters[index] = ThinkSplitter()
-        return splitter
-
-
-def _pieces(parts: list[Part], index: int) -> list[Piece]:
-    return [
-        Reasoning(text, "inline", index)
-        if kind == "reasoning"
-        else Content(text, index)
-        for kind, text in parts
-    ]
+    def _text(self, index: int) -> TaggedText:
+        text = self._texts.get(index)
+        if text is None:
+            text = self._texts[index] = TaggedText(index)
+        return text
 
 
 def _keepalive(chunk: Chunk, choices: list[Choice]) -> list[Piece]:
@@ -159,29 +144,16 @@ def _keepalive(chunk: Chunk, choices: list[Choice]) -> list[Piece]:
     return [] if is_usage or chunk.error else [_EMPTY]
 
 
-def _instant(value: Any) -> int:
-    return int(value) if is_number(value) and 0 <= value < 2**53 else 0
-
-
 def _details_text(details: Any) -> str:
-    if not isinstance(details, list):
-        return ""
-    texts = [detail.get("text") for detail in details if isinstance(detail, dict)]
-    return "".join(text for text in texts if isinstance(text, str))
+    return "".join(text_of(object_of(d).get("text")) for d in list_of(details))
 
 
 def _tool_call(call: dict[str, Any], position: int, choice: int) -> ToolCall:
-    function = call.get("function")
-    function = function if isinstance(function, dict) else {}
-    index, arguments = call.get("index"), function.get("arguments")
+    function, index = object_of(call.get("function")), call.get("index")
     return ToolCall(
         index=index if type(index) is int else position,
-        id=_name(call.get("id")),
-        name=_name(function.get("name")),
-        arguments=arguments if isinstance(arguments, str) else "",
+        id=text_of(call.get("id")) or None,
+        name=text_of(function.get("name")) or None,
+        arguments=text_of(function.get("arguments")),
         choice=choice,
     )
-
-
-def _name(value: Any) -> str | None:
-    return value if value and isinstance(value, str) else None

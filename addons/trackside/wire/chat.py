@@ -1,29 +1,17 @@
 """OpenAI chat completions: what each event of a stream, or a whole body, says."""
 
-import msgspec
-
-from trackside.wire import sse
+from trackside.wire import sse, stream
 from trackside.wire.answer import Answer
 from trackside.wire.chunk import decode
 from trackside.wire.errors import WireError
-from trackside.wire.pieces import End, Keepalive, Piece
+from trackside.wire.pieces import Piece
+from trackside.wire.stream import Message
 
-_COMMENT = Keepalive("comment")
-_END = End()
-
-
-class Message(msgspec.Struct, frozen=True, gc=False):
-    """One event: its bytes, and what they say."""
-
-    raw: bytes  # b"" only in the last message of a flush
-    pieces: tuple[Piece, ...]
+__all__ = ["Message", "Reader", "read_body"]
 
 
-class Reader:
-    r"""Reads a chat completion stream; holds back at most one partial event.
-
-    Raises nothing, whatever comes: what cannot be read has no pieces. Text that may
-    turn out to be a think tag is held back from the pieces, never from the bytes.
+class Reader(stream.Reader):
+    r"""Reads a chat completion stream.
 
     Example:
         >>> reader = Reader()
@@ -34,44 +22,7 @@ class Reader:
     """
 
     def __init__(self) -> None:
-        self.garbled = 0
-        """Complete events so far whose data was not JSON."""
-        self._decoder = sse.Decoder()
-        self._answer = Answer()
-
-    @property
-    def held(self) -> int:
-        """Return the bytes held back for want of the end of their event."""
-        return self._decoder.held
-
-    def feed(self, chunk: bytes) -> list[Message]:
-        """Return the events that `chunk` completes, in order."""
-        events = self._decoder.feed(chunk)
-        return [Message(event.raw, self._read(event)) for event in events]
-
-    def flush(self) -> list[Message]:
-        """Return what is held back, bytes and text: the stream is over."""
-        garbled = self.garbled
-        events = self._decoder.flush()
-        messages = [Message(event.raw, self._read(event)) for event in events]
-        self.garbled = garbled  # half an event is cut off, not garbled
-        if rest := self._answer.release():
-            messages.append(Message(b"", tuple(rest)))
-        return messages
-
-    def _read(self, event: sse.Event) -> tuple[Piece, ...]:
-        data = event.data
-        if data is None:
-            is_comment = event.raw.lstrip(b"\xef\xbb\xbf\r\n").startswith(b":")
-            return (_COMMENT,) if is_comment else ()
-        if data.startswith(b"[DONE]"):
-            return (*self._answer.release(), _END)
-        try:
-            chunk = decode(data)
-        except WireError:
-            self.garbled += 1
-            return ()
-        return tuple(self._answer.read(chunk))
+        super().__init__(sse.Decoder(), _Voice())
 
 
 def read_body(body: bytes) -> list[Piece]:
@@ -87,3 +38,12 @@ def read_body(body: bytes) -> list[Piece]:
         return []
     answer = Answer()
     return [*answer.read(chunk, whole=True), *answer.release()]
+
+
+class _Voice:
+    def __init__(self) -> None:
+        self._answer = Answer()
+        self.release = self._answer.release
+
+    def read(self, data: bytes, name: str) -> list[Piece]:
+        return self._answer.read(decode(data))

@@ -1,4 +1,4 @@
-"""The shape of a chat completion, streamed or whole, as far as it is read.
+"""The shape of a chat or text completion, streamed or whole, as far as it is read.
 
 Only the frame is typed. Leaves are checked where they are read, so that one odd field
 does not cost the rest of the chunk. What is not named here is never built.
@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from trackside.wire.failure import Complaint
 from trackside.wire.respell import decode_leniently
 
 
@@ -28,11 +29,12 @@ class Choice(msgspec.Struct, gc=False):
     index: Any = None
     delta: Delta | None = None
     message: Delta | None = None
+    text: Any = None  # of a text completion, in place of the two
     finish_reason: Any = None
     token_ids: Any = None
 
 
-class Chunk(msgspec.Struct, gc=False):
+class Chunk(Complaint, gc=False):
     """One event of a stream, or a whole body."""
 
     id: Any = None
@@ -44,11 +46,6 @@ class Chunk(msgspec.Struct, gc=False):
     metrics: Any = None
     stats: Any = None
     prompt_progress: Any = None
-    error: Any = None
-    object: Any = None
-    message: Any = None
-    detail: Any = None
-    code: Any = None
 
 
 UNKNOWN = Chunk()

@@ -4,6 +4,8 @@ from typing import Any
 
 import msgspec
 
+from trackside.wire.leaves import object_of
+
 _OFF = frozenset({"none", "off", "disabled"})
 
 
@@ -34,9 +36,9 @@ def read_effort(body: Thinking) -> tuple[str | None, int | None]:
         >>> read_effort(Thinking(reasoning={"effort": "High", "max_tokens": 2000}))
         ('high', 2000)
     """
-    kwargs = _object(body.chat_template_kwargs)
-    reasoning = _object(body.reasoning)
-    thinking = _object(body.thinking)
+    kwargs = object_of(body.chat_template_kwargs)
+    reasoning = object_of(body.reasoning)
+    thinking = object_of(body.thinking)
     budget = _budget(
         thinking.get("budget_tokens"),
         reasoning.get("max_tokens"),
@@ -61,7 +63,7 @@ def read_effort(body: Thinking) -> tuple[str | None, int | None]:
         body.reasoning_effort,
         reasoning.get("effort"),
         kwargs.get("reasoning_effort"),
-        _object(body.output_config).get("effort"),
+        object_of(body.output_config).get("effort"),
         body.think,
         body.reasoning,
     )
@@ -70,10 +72,6 @@ def read_effort(body: Thinking) -> tuple[str | None, int | None]:
     if is_off or (words and words[0] in _OFF):
         return "none", budget
     return next((word for word in words if word != "on"), None), budget
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _budget(*values: Any) -> int | None:

@@ -5,7 +5,13 @@ from typing import Literal
 import msgspec
 
 ReasoningSource = Literal[
-    "reasoning_content", "reasoning", "reasoning_details", "inline"
+    "reasoning_content",
+    "reasoning",
+    "reasoning_details",
+    "reasoning_text",
+    "reasoning_summary",
+    "thinking",
+    "inline",
 ]
 KeepaliveKind = Literal["comment", "role", "progress", "keepalive", "empty"]
 
@@ -57,7 +63,7 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
 class Finish(msgspec.Struct, frozen=True, gc=False):
     """The end of one choice."""
 
-    reason: str  # stop, length, tool_calls, repetition, …: as the engine says
+    reason: str  # stop, length, max_tokens, tool_use, …: as the engine says
     choice: int = 0
 
 

@@ -106,6 +106,13 @@ class Decoder:
                 return Event(raw, raw[6:-2])
             if raw.find(b"\r") == line_end - 1 and raw[line_end:] == b"\n\r\n":
                 return Event(raw, raw[6:-4])
+        elif raw.startswith(b"event: ") and not self._has_cr:  # one line of each
+            name_end = raw.find(b"\n")
+            if raw.startswith(b"data: ", name_end + 1):
+                line_end = raw.find(b"\n", name_end + 1)
+                if raw[line_end:] == b"\n\n":
+                    name = raw[7:name_end].decode("utf-8", "replace")
+                    return Event(raw, raw[name_end + 7 : -2], name)
         return _parse(raw, raw.removeprefix(_BOM) if at_start else raw)
 
     def _overlong(self) -> Event:

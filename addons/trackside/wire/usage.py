@@ -1,7 +1,8 @@
 """Token counts and timings, under whatever names an engine reports them."""
 
-from typing import Any, TypeGuard
+from typing import Any
 
+from trackside.wire.leaves import count_of, is_number, object_of
 from trackside.wire.pieces import Usage
 
 _OMLX_CLOCKS = (  # seconds and tokens per second, between the token counts
@@ -30,8 +31,7 @@ def read_usage(usage: Any, clock: Any, *, final: bool) -> Usage | None:
         >>> counts.prompt, counts.cached, counts.completion
         (5, 3, None)
     """
-    counts = usage if isinstance(usage, dict) else {}
-    clock = clock if isinstance(clock, dict) else {}
+    counts, clock = object_of(usage), object_of(clock)
     if not counts and not clock:
         return None
     cache_n = _count(clock, "cache_n")
@@ -60,14 +60,5 @@ def read_usage(usage: Any, clock: Any, *, final: bool) -> Usage | None:
     return Usage(prompt, completion, reasoning, cached, timings or None, final)
 
 
-def is_number(value: Any) -> TypeGuard[float]:
-    """Return whether `value` is a JSON number."""
-    return type(value) is int or type(value) is float
-
-
 def _count(source: Any, name: str) -> int | None:
-    if isinstance(source, dict):
-        value = source.get(name)
-        if type(value) is int and value >= 0:
-            return value
-    return None
+    return count_of(object_of(source).get(name))

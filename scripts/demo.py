@@ -50,6 +50,7 @@ class Turn:
     usage: dict[str, Any] = field(default_factory=dict)
     finish_reason: str | None = None
     seconds: float = 0.0
+    first_token_s: float | None = None
     answer_after_s: float | None = None
 
     @property
@@ -154,6 +155,8 @@ def read(turn: Turn, chunk: dict[str, Any], after_s: float) -> None:
     turn.usage = chunk.get("usage") or turn.usage
     for choice in chunk["choices"]:
         delta = choice["delta"]
+        if any(delta.get(key) for key in ("reasoning_content", "content")):
+            turn.first_token_s = turn.first_token_s or after_s
         turn.reasoning += delta.get("reasoning_content") or ""
         turn.finish_reason = choice["finish_reason"] or turn.finish_reason
         if text := delta.get("content"):
@@ -183,6 +186,7 @@ def table(bare: Turn, guarded: Turn, record: dict[str, Any]) -> Table:
     rows = [
         ("tokens generated", bare.tokens or "not told", guarded.tokens),
         ("seconds", f"{bare.seconds:.1f}", f"{guarded.seconds:.1f}"),
+        ("first token", _seconds(bare), _seconds(guarded)),
         ("answer", _answer(bare), _answer(guarded)),
         ("finish reason", bare.finish_reason, guarded.finish_reason),
     ]
@@ -194,6 +198,11 @@ def table(bare: Turn, guarded: Turn, record: dict[str, Any]) -> Table:
     for row in rows:
         result.add_row(*map(str, row))
     return result
+
+
+def _seconds(turn: Turn) -> str:
+    after_s = turn.first_token_s
+    return "none" if after_s is None else f"after {after_s:.2f} s"
 
 
 def _answer(turn: Turn) -> str:

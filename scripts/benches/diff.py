@@ -19,6 +19,8 @@ from trackside.prefix.diffing import Differ
 from trackside.prefix.hints import Hints
 
 SIZES_KB = (300, 5000)
+GROWTH = 30
+"""Turns left out of the first request, so that the one in the middle has the size."""
 WORDS = "the agent reads a file and writes what it found into the next message "
 
 
@@ -39,7 +41,7 @@ def run(args: argparse.Namespace, progress: Console) -> dict[str, Any]:
 def conversation(size_kb: int, turns: int = 0) -> dict[str, Any]:
     """Return a chat request of about so many KB, some turns further on."""
     text = WORDS * 12
-    count = size_kb * 1000 // (len(text) + 60)
+    count = size_kb * 1000 // (len(text) + 40) - 2 * GROWTH
     messages: list[dict[str, str]] = [{"role": "system", "content": WORDS * 40}]
     for number in range(count + 2 * turns):
         role = "assistant" if number % 2 else "user"
@@ -67,27 +69,33 @@ CASES: dict[str, Callable[[int, int], dict[str, Any]]] = {
 }
 
 
+def arrival(body: dict[str, Any], run: int) -> Arrival:
+    """Return a request as the addon would take it."""
+    raw = json.dumps(body, separators=(",", ":")).encode()
+    return Arrival(str(run), raw, DIALECTS["chat"], "bench", Hints(), float(run))
+
+
 def figures(
     make: Callable[[int, int], dict[str, Any]], size_kb: int, runs: int
 ) -> dict[str, Any]:
     """Diff a growing conversation; return what one turn costs."""
     differ = Differ(1 << 30)
-    took = []
-    for run in range(runs + 1):
-        raw = json.dumps(make(size_kb, run), separators=(",", ":")).encode()
-        arrival = Arrival(str(run), raw, DIALECTS["chat"], "bench", Hints(), float(run))
-        gc.collect()
-        gc.disable()
+    took: list[float] = []
+    arrivals = [arrival(make(size_kb, run), run) for run in range(runs + 1)]
+    gc.collect()
+    gc.disable()  # what it costs is the process's, not the diff's
+    for one in arrivals:
         started = time.perf_counter()
-        outcome = differ.diff_quickly(arrival) if run else differ.diff(arrival)
+        outcome = differ.diff_quickly(one) if took else differ.diff(one)
         took.append((time.perf_counter() - started) * 1000)
-        gc.enable()
         if outcome is None:
-            raise RuntimeError(f"run {run} was not diffed on the hot path")
-        differ.finish(str(run), run + 0.5, has_failed=False, is_abandoned=False)
+            raise RuntimeError(f"run {one.flow} was not diffed on the hot path")
+        ended_s = one.arrived_s + 0.5
+        differ.finish(one.flow, ended_s, has_failed=False, is_abandoned=False)
+    gc.enable()
     took = sorted(took[1:])
     return {
-        "bytes": len(raw),
+        "bytes": len(arrivals[runs // 2].raw),
         "best_ms": took[0],
         "median_ms": statistics.median(took),
         "p90_ms": took[int(len(took) * 0.9)],

@@ -13,6 +13,7 @@ from trackside.prefix.dialects import Dialect, recognise_path
 from trackside.prefix.hints import read_hints
 from trackside.prefix.spans import BodyError
 from trackside.proxy.engine import upstream_of
+from trackside.wire import dialect_of
 
 INFLATED_LIMIT_BYTES = 256 << 20
 """Most that a compressed body may grow to: beyond any real request."""
@@ -26,6 +27,14 @@ def dialect_of_turn(flow: http.HTTPFlow) -> Dialect | None:
     if flow.request.method != "POST" or flow.request.raw_content is None:
         return None
     return recognise_path(flow.request.path)
+
+
+def api_of_turn(flow: http.HTTPFlow) -> str | None:
+    """Return the name of a turn's dialect, also of one whose prompts are not diffed."""
+    if dialect := dialect_of_turn(flow):
+        return dialect.name
+    is_turn = flow.request.method == "POST" and flow.request.raw_content is not None
+    return dialect_of(flow.request.path) if is_turn else None
 
 
 def is_encoded(flow: http.HTTPFlow) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from trackside.proxy.arrivals import dialect_of_turn
+from trackside.proxy.arrivals import api_of_turn
 from trackside.proxy.capture import HTTPFlow, read_flows
 from trackside.proxy.turning import KEY, Turning
 
@@ -27,7 +27,7 @@ def read_records(path: Path) -> list[dict[str, Any]]:
 
     turning = Turning(asks_usage=False, told=keep)
     for flow in read_flows(path):
-        if dialect_of_turn(flow) is None:
+        if api_of_turn(flow) is None:
             continue
         if KEY in flow.metadata:
             records[flow.id] = flow.metadata[KEY]

@@ -17,7 +17,7 @@ from trackside.ledger.book import Book
 from trackside.ledger.facts import Facts
 from trackside.ledger.request import read_asked
 from trackside.ledger.turn import Judged, turn_record
-from trackside.proxy.arrivals import dialect_of_turn
+from trackside.proxy.arrivals import api_of_turn
 from trackside.proxy.asking import client_request
 from trackside.proxy.engine import credentials, recognised, upstream_of
 from trackside.proxy.reading import pieces_of, reader_for
@@ -63,8 +63,8 @@ class Turning:
             logger.exception("turns: request not understood, passing it on")
 
     def _take(self, flow: http.HTTPFlow) -> None:
-        dialect = dialect_of_turn(flow)
-        if dialect is None:
+        api = api_of_turn(flow)
+        if api is None:
             return
         flow.metadata.pop(KEY, None)
         self._flows.pop(flow.id, None)
@@ -75,8 +75,8 @@ class Turning:
         turned = Turned(
             flow,
             upstream=upstream,
-            api=dialect.name,
-            asked=read_asked(body, dialect.name),
+            api=api,
+            asked=read_asked(body, api),
             body=body,
             settle=lambda: self._settle_soon(flow),
         )
@@ -144,9 +144,9 @@ class Turning:
                 self._add(flow, turned.facts(recognised.get(turned.upstream), error))
             elif flow.live or self._flows.get(flow.id) is flow:
                 return  # it is accounted already, or it is no turn
-            elif dialect := dialect_of_turn(flow):
+            elif api := api_of_turn(flow):
                 before = flow.metadata.pop(KEY, None) or {}
-                facts = replayed_facts(flow, dialect.name, before)
+                facts = replayed_facts(flow, api, before)
                 self.book.begin(facts.upstream, flow.id, facts.started_at, facts.digest)
                 self._add(flow, facts)
         except Exception:

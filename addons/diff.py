@@ -7,12 +7,13 @@ Example:
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 from mitmproxy import addonmanager, ctx, exceptions, http
 
 from trackside.proxy.diffing import Diffing
 from trackside.proxy.options import refuse_unknown, refuse_unreadable, suit_long_turns
-from trackside.proxy.tap import stream_unbounded
+from trackside.proxy.tap import keep_body, stream_unbounded
 
 logger = logging.getLogger("diff")
 
@@ -36,6 +37,7 @@ class Diff:
             256,
             "Request bodies kept for comparison, in megabytes.",
         )
+        loader.add_command("diff.statistics", self.statistics)
         refuse_unreadable("diff_")
 
     def configure(self, updated: set[str]) -> None:
@@ -69,19 +71,26 @@ class Diff:
         self.diffing.request(flow)
 
     def responseheaders(self, flow: http.HTTPFlow) -> None:
-        """Never buffer a stream."""
+        """Observe the stream; never buffer one."""
+        self.diffing.responseheaders(flow)
         stream_unbounded(flow)
 
     async def response(self, flow: http.HTTPFlow) -> None:
         """Note how the turn ended."""
+        keep_body(flow)
         await self.diffing.finished(flow)
 
     async def error(self, flow: http.HTTPFlow) -> None:
         """Note how the turn ended; most clients end one by closing."""
+        keep_body(flow)
         await self.diffing.finished(flow)
 
+    def statistics(self) -> Sequence[str]:
+        """Figures of each thread and agent so far, a line each."""
+        return self.diffing.statistics()
+
     async def done(self) -> None:
-        """Finish what waits for its turn."""
+        """Finish what waits for its turn; tell the figures of threads and agents."""
         await self.diffing.done()
 
 

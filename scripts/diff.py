@@ -10,6 +10,7 @@ Exit code: 0 append-only, 1 a break, 2 unusable input.
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -28,13 +29,15 @@ from trackside.prefix.spans import BodyError, common_bytes
 from trackside.proxy.flows import Captured, read_requests
 
 MEMORY_BYTES = 4 << 30
+_FLOW = re.compile(rb"\d+:")  # a capture begins with the length of its first flow
+_FLOW_BYTES = 24
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Diff what the command line names; return the exit code."""
     args = parse(arguments)
     try:
-        if [path.suffix for path in args.paths] == [".json", ".json"]:
+        if len(args.paths) == 2 and not any(map(is_capture, args.paths)):
             return diff_files(*args.paths, as_json=args.json, excerpts=args.excerpts)
         return diff_captures(args.paths, as_json=args.json, excerpts=args.excerpts)
     except (ValueError, OSError) as error:
@@ -60,6 +63,14 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
         "--excerpts", action="store_true", help="show the text around each break"
     )
     return parser.parse_args(arguments)
+
+
+def is_capture(path: Path) -> bool:
+    """Return whether a path is a folder, or a file that mitmproxy wrote."""
+    if path.is_dir() or path.suffix in (".flow", ".har"):
+        return True
+    with path.open("rb") as file:
+        return _FLOW.match(file.read(_FLOW_BYTES)) is not None
 
 
 def diff_files(earlier: Path, later: Path, *, as_json: bool, excerpts: bool) -> int:
@@ -146,6 +157,7 @@ def diff_requests(
             name = one.arrival.dialect.name
             yield {**place, **problem_record(name, str(error), size_bytes)}
             continue
+        differ.answered(one.arrival.flow, one.ending.response_id)
         indexes[one.arrival.flow] = index
         running.append(one)
         record["previous"] = indexes.get(record["previous"])

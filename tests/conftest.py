@@ -6,8 +6,12 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from engine import Engine
+
+settings.register_profile("any machine", deadline=None)  # a busy one is no fault
+settings.load_profile("any machine")
 
 ROOT = Path(__file__).parents[1]
 LOOP = ROOT / "captures" / "loop.json"

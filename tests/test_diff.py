@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import importlib.util
 import json
 import threading
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from typing import Any
 import httpx
 import pytest
 from mitmproxy import http
+from mitmproxy.test import taddons, tflow
 
 from mitm import Proxy, mitmdump, run_mitmdump
 from prefix.conversations import Conversation, Step, answered, conversation
@@ -30,7 +32,8 @@ def answer(asked: Asked) -> Reply:
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[Scripted]:
-    with scripted(answer) as engine:
+    # No engine that the guard would have stream what the client wants whole.
+    with scripted(answer, server="uvicorn") as engine:
         yield engine
 
 
@@ -88,6 +91,31 @@ def test_turns_are_told_live_and_saved_with_the_flow(
             assert line.partition("diff thread")[2] in again.stdout
 
 
+def test_the_figures_of_threads_and_agents_are_told_at_the_end(
+    engine: Scripted, tmp_path: Path
+) -> None:
+    with mitmdump(engine.url, tmp_path, script="diff.py") as proxy:
+        talk = conversation("chat")
+        for number in range(3):
+            talk.system = f"Be brief. It is 12:0{number}."
+            ask(proxy, talk, **{"user-agent": "some/1"})
+            talk = answered(talk)
+        once = conversation("chat")
+        once.steps = [Step("user", "Another thing, asked once.")]
+        ask(proxy, once, **{"user-agent": "some/1"})
+        proxy.wait_for(r"diff thread a2 #1")
+        proxy.stop()
+    told = [line.partition("diff ")[2] for line in proxy.log.splitlines()]
+    told = [line for line in told if " turns, " in line]
+    assert [line.partition(",")[0] for line in told] == [
+        "thread a1: 3 turns",
+        "agent some: 4 turns",
+    ]
+    for line in told:
+        assert "0 % append-only" in line
+        assert "clock changes in 2 of 2 turns, by the minute" in line
+
+
 BODIES = [
     pytest.param(b"", id="empty"),
     pytest.param(b"hello \xff\xfe", id="garbage"),
@@ -102,12 +130,23 @@ BODIES = [
 ]
 
 
+@pytest.fixture(scope="module")
+def suite(
+    engine: Scripted, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Proxy]:
+    folder = tmp_path_factory.mktemp("suite")
+    with mitmdump(engine.url, folder, script="suite.py") as proxy:
+        yield proxy
+
+
+@pytest.mark.parametrize("addons", ["proxy", "suite"])
 @pytest.mark.parametrize("body", BODIES)
 def test_whatever_comes_is_forwarded_untouched(
-    proxy: Proxy, engine: Scripted, body: bytes
+    request: pytest.FixtureRequest, engine: Scripted, body: bytes, addons: str
 ) -> None:
+    proxy: Proxy = request.getfixturevalue(addons)
     assert post(proxy, body).status_code == 200
-    assert engine.asked[-1].body == body
+    assert engine.chats[-1].body == body
     assert "Traceback" not in proxy.log
 
 
@@ -219,3 +258,53 @@ def test_a_bad_option_stops_the_start(tmp_path: Path, option: str, words: str) -
     )
     assert done.returncode != 0
     assert words in done.stdout + done.stderr
+
+
+def addon_of_the_script() -> Any:
+    script = ROOT / "addons" / "diff.py"
+    spec = importlib.util.spec_from_file_location("diff_addon", script)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    (addon,) = module.addons
+    return addon
+
+
+def read_from_a_file(body: bytes) -> http.HTTPFlow:
+    flow = tflow.tflow(resp=True)
+    flow.live = False
+    flow.request.method, flow.request.path = "POST", CHAT
+    flow.request.content = body
+    return flow
+
+
+def test_a_thread_that_is_dropped_for_memory_is_named(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    addon = addon_of_the_script()
+    caplog.set_level("INFO")
+    with taddons.context(addon, loadcore=False) as context:
+        context.configure(addon, diff_memory_mb=1)
+        for name in ("red", "green"):
+            talk = conversation("chat")
+            talk.system = f"{name} " * 130_000
+            talk.steps = [Step("user", f"Count the {name} words.")]
+            addon.request(read_from_a_file(talk.body()))
+    told = "diff: memory is full (diff_memory_mb), gave up thread a1"
+    assert caplog.messages.count(told) == 1
+
+
+def test_the_figures_are_there_on_demand() -> None:
+    addon = addon_of_the_script()
+    with taddons.context(addon, loadcore=False) as context:
+        context.configure(addon, diff_memory_mb=9)
+        talk = conversation("chat")
+        for _ in range(2):
+            addon.request(read_from_a_file(talk.body()))
+            talk = answered(talk)
+        told = context.master.commands.execute("diff.statistics")
+    assert [line.partition(",")[0] for line in told] == [
+        "thread a1: 2 turns",
+        "agent unnamed: 2 turns",
+    ]

@@ -130,6 +130,37 @@ def test_unusable_bodies_exit_with_2_and_get_a_byte_diff(
     assert "as bytes: " in err
 
 
+def test_bodies_may_have_any_name_and_captures_too(run: Run, tmp_path: Path) -> None:
+    talk = conversation("chat")
+    paths = [tmp_path / name for name in ("before", "after.txt")]
+    for path, raw in zip(paths, (talk.body(), answered(talk).body()), strict=True):
+        path.write_bytes(raw)
+    code, out, _ = run(*paths)
+    assert (code, out.partition(",")[0]) == (0, "B = A + 2 messages")
+    captures = [tmp_path / "one", tmp_path / "other"]
+    for path in captures:
+        with path.open("wb") as file:
+            flow = tflow.tflow(resp=True)
+            flow.request.method, flow.request.path = "POST", "/v1/chat/completions"
+            flow.request.content = talk.body()
+            io.FlowWriter(file).add(flow)
+    code, out, _ = run(*captures, "--json")
+    assert (code, len(json.loads(out))) == (0, 2)
+
+
+def test_breaks_can_be_read_in_eighty_columns(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    paths = pair(tmp_path, conversation("chat").body(), spoilt().body())
+    rows = [line for line in run(*paths)[1].splitlines() if line.startswith("│")]
+    assert all(len(row) <= 80 for row in rows)
+    cells = [[cell.strip() for cell in row.strip("│").split("│")] for row in rows]
+    assert [row[0] for row in cells] == ["history_edited/text", "messages[7].content"]
+    assert len(cells[0]) == 6
+    assert all(value.replace(",", "").isdigit() for value in cells[0][1:])
+
+
 def test_missing_files_and_empty_folders_exit_with_2(run: Run, tmp_path: Path) -> None:
     assert run(tmp_path / "none.json", tmp_path / "none.json")[0] == 2
     assert run(tmp_path)[0] == 2

@@ -8,8 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from trackside.prefix.advice import advise
-from trackside.prefix.sentence import cause_name, verdict
-from trackside.prefix.stats import Statistics, agent_statistics, thread_statistics
+from trackside.prefix.sentence import cause_name, percent, verdict
+from trackside.prefix.stats import Statistics, statistics
 
 type Row = Mapping[str, Any]
 
@@ -37,14 +37,14 @@ def show_pair(console: Console, record: Row) -> None:
 
 def _breaks(rows: Sequence[Row]) -> Table:
     table = Table(title="breaks, in the order they stand in the prompt")
-    table.add_column("cause")
-    table.add_column("path")
-    for name in ("prompt byte", "raw byte", "lost bytes", "~tokens", "gain"):
-        table.add_column(name, justify="right")
+    # Numbers first take what they need: a log of 80 columns must show them all.
+    table.add_column("cause and path", overflow="fold")
+    for name in ("prompt\nbyte", "raw\nbyte", "lost\nbytes", "~tokens", "gain"):
+        table.add_column(name, justify="right", no_wrap=True)
     for row in rows:
+        style = "dim" if row["side"] == "benign" else "bold"
         table.add_row(
-            Text(cause_name(row), style="dim" if row["side"] == "benign" else "bold"),
-            Text(row["path"]),
+            Text(f"{cause_name(row)}\n{row['path']}", style=style),
             f"{row['offset']:,}",
             f"{row['raw_offset']:,}",
             f"{row['lost_bytes']:,}",
@@ -75,8 +75,8 @@ def show_capture(console: Console, rows: Sequence[Row]) -> None:
     console.print(table)
     told = [row for row in rows if "problem" not in row]
     for title, groups in (
-        ("threads", thread_statistics(told)),
-        ("agents", agent_statistics(told)),
+        ("threads", statistics(told, "thread")),
+        ("agents", statistics(told, "agent")),
     ):
         console.print(_statistics(title, groups))
     _show_advice(console, told)
@@ -108,7 +108,7 @@ def _request(row: Row) -> list[Text | str]:
         row["role"],
         "" if row["previous"] is None else str(row["previous"]),
         f"{size:+,}" if was is not None else f"{size:,}",
-        "" if row["previous"] is None or ratio is None else f"{ratio:.1%}",
+        "" if row["previous"] is None or ratio is None else percent(ratio),
         shown,
     ]
 
@@ -129,17 +129,6 @@ def _statistics(title: str, groups: Mapping[str, Statistics]) -> Table:
             f"{figures.lost_bytes:,}",
             "" if figures.cadence_s is None else f"{figures.cadence_s:.1f}",
             "" if figures.added_bytes is None else f"{figures.added_bytes:,.0f}",
-            Text("; ".join(_habits(figures))),
+            Text("; ".join(figures.habits)),
         )
     return table
-
-
-def _habits(figures: Statistics) -> list[str]:
-    told = [f"{cause} x{count}" for cause, count in figures.causes.items()]
-    if figures.stamp:
-        told.append(figures.stamp)
-    if figures.pinned_floor is not None:
-        told.append(f"pinned at byte {figures.pinned_floor:,}, {figures.pinned_path}")
-    if figures.resends:
-        told.append(f"{figures.resends} resends")
-    return told

@@ -85,6 +85,7 @@ class Story:
         request_bytes: int | None = None,
         max_tokens: int | None = None,
         told: bool = True,
+        notes: tuple[str, ...] = (),
     ) -> Judged:
         """Let a thread take its next turn, `gap_s` after the last turn of anybody.
 
@@ -127,7 +128,7 @@ class Story:
                 "shared_bytes": None if first else before * BYTES_PER_TOKEN,
             },
             "breaks": [row for row in (broken, wire) if row],
-            "notes": [],
+            "notes": [*notes],
         }
         if broken:
             diff["effective"]["shared_bytes"] = broken["offset"]

@@ -105,6 +105,16 @@ def test_estimates_calibrate_and_state_their_error() -> None:
     assert judged.estimate_error == pytest.approx(0.0, abs=0.3)
 
 
+@pytest.mark.parametrize("note", ["chained_by_id", "server_held_history"])
+def test_prompts_that_no_request_shows_whole_teach_no_sizes(note: str) -> None:
+    story = Story()
+    for number in range(3):
+        story.turn(f"a{number}", 0, prompt=90_000, notes=(note,))
+    judged = story.turn("b1", 0)
+    assert judged.estimate_source == "bytes"
+    assert judged.estimate_tokens == story.thread("b1").tokens
+
+
 def test_the_error_of_estimates_is_that_of_their_time() -> None:
     story = Story()
     story.turn("a1", 0, prompt=2640)

@@ -198,6 +198,18 @@ def test_a_slot_that_others_took_says_nothing_of_partial_reuse() -> None:
     assert told(judged) == ("engine", "slot_takeover", "proven")
 
 
+@pytest.mark.parametrize("cached", [300, 1300], ids=["system-first", "tools-first"])
+def test_the_ledger_tells_whether_tools_or_system_text_come_first(cached: int) -> None:
+    story = Story()
+    story.healthy("a1", 6)
+    row = broken_at(1300, "system_changed", "env")
+    row["offset_system_first"] = 4 * 300
+    before = story.thread("a1").tokens
+    judged = story.turn("a1", cached, broken=row)
+    assert told(judged) == ("harness", "system_changed", "proven")
+    assert judged.verdict.lost == {"harness": before - cached}
+
+
 def test_a_prompt_that_shrinks_while_its_bytes_grow_was_cut() -> None:
     story = Story("ollama")
     story.healthy("a1")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -330,12 +331,6 @@ HARNESS = [
         id="tool_choice",
     ),
     pytest.param(
-        with_member(options={"num_ctx": 8192}),
-        with_member(options={"num_ctx": 16384}),
-        ("params_changed", "num_ctx"),
-        id="num_ctx",
-    ),
-    pytest.param(
         with_member(cache_salt="a"),
         with_member(cache_salt="b"),
         ("params_changed", "salt"),
@@ -514,6 +509,34 @@ def test_all_breaks_are_told_with_what_mending_the_first_ones_regains(
         effective["previous_bytes"] - rows[0]["offset"],
     ]
     assert rows[0]["lost_bytes"] == effective["previous_bytes"] - rows[0]["offset"]
+
+
+@pytest.mark.parametrize(
+    ("later", "moves"),
+    [
+        pytest.param(with_system("More."), -1, id="system"),
+        pytest.param(reorder_tools, 1, id="tools"),
+        pytest.param(add_tool, 1, id="tool-added"),
+        pytest.param(reword, 0, id="history"),
+    ],
+)
+def test_breaks_of_the_head_stand_elsewhere_where_system_text_comes_first(
+    dialect: str, later: Change, moves: int
+) -> None:
+    (row,) = diff(dialect, nothing, later)["breaks"]
+    body = json.loads(conversation(dialect).body())
+    tools = sum(len(compact(tool)) for tool in body["tools"])
+    first = body.get("messages", [None])[0]
+    system = {
+        "responses": body.get("instructions"),
+        "messages": (body.get("system") or [None])[0],
+    }.get(dialect, first)
+    shift = {-1: -tools, 1: len(compact(system)), 0: 0}[moves]
+    assert row.get("offset_system_first", row["offset"]) == row["offset"] + shift
+
+
+def compact(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 def test_offsets_point_at_the_first_differing_byte(dialect: str) -> None:

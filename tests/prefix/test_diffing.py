@@ -25,6 +25,7 @@ class Line:
     differ: Differ = field(default_factory=lambda: Differ(1 << 30))
     count: int = 0
     dialect: str = "chat"
+    key: str = "k"
 
     def outcome(self, talk: Conversation | bytes) -> Outcome:
         self.count += 1
@@ -32,16 +33,22 @@ class Line:
             flow=f"f{self.count}",
             raw=talk if isinstance(talk, bytes) else talk.body(),
             dialect=DIALECTS[self.dialect],
-            key="k",
+            key=self.key,
             hints=Hints(agent="agent"),
             arrived_s=10.0 * self.count,
         )
         return self.differ.diff_quickly(arrival) or self.differ.diff(arrival)
 
     def send(
-        self, talk: Conversation | bytes, *, ended: bool = True, **end: Any
+        self,
+        talk: Conversation | bytes,
+        *,
+        ended: bool = True,
+        response: str = "",
+        **end: Any,
     ) -> dict[str, Any]:
         record = self.outcome(talk).record
+        self.differ.answered(f"f{self.count}", response)
         if ended:
             told = {"has_failed": False, "is_abandoned": False, **end}
             self.differ.finish(f"f{self.count}", 10.0 * self.count + 1, **told)
@@ -139,23 +146,12 @@ def test_a_resend_is_counted_and_costs_no_prefix() -> None:
     assert "resend" in log_line(record)
 
 
-def test_reasoning_that_is_not_sent_back_is_a_finding_of_its_own() -> None:
+def test_reasoning_that_is_not_sent_back_is_in_the_line() -> None:
     line, talk = Line(), conversation("chat")
     line.send(talk, has_reasoned=True)
-    later = answered(talk)
-    assert line.send(later, has_reasoned=True)["notes"] == []
-    silent = answered(later)
+    silent = answered(talk)
     silent.steps[-1].reasoning = ""
-    record = line.send(silent)
-    assert record["append_only"]
-    assert record["notes"] == ["reasoning_not_sent_back"]
-    assert "reasoning not sent back" in log_line(record)
-
-
-def test_history_that_the_engine_holds_is_told() -> None:
-    line, talk = Line(dialect="responses"), conversation("responses")
-    talk.more = {"previous_response_id": "resp_1"}
-    assert line.send(talk)["notes"] == ["server_held_history"]
+    assert "reasoning not sent back" in log_line(line.send(silent))
 
 
 def test_text_that_is_no_utf8_is_told() -> None:

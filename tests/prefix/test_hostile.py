@@ -84,3 +84,29 @@ def test_spoilt_requests_are_told_or_refused(dialect: str, memory_bytes: int) ->
                 told += 1
             talk = answered(talk)
     assert told > refused > 0
+
+
+def test_ids_of_responses_may_be_anything() -> None:
+    rng = random.Random(5)
+    ids: list[Any] = ["r0", "r1", "x", "", None, 7, [], "\ud83d", "same"]
+    chained = 0
+    for memory_bytes in (1, 20_000, 1 << 30):
+        differ, talk = Differ(memory_bytes), conversation("responses")
+        for number in range(60):
+            told = json.loads(talk.body())
+            told["previous_response_id"] = rng.choice([*ids, f"r{number - 1}"])
+            told["input"] = rng.choice([told["input"], told["input"][-2:], "Hm.", []])
+            for name in ("tools", "instructions"):
+                if rng.random() < 0.2:
+                    del told[name]
+            raw = json.dumps(told).encode()
+            kind = DIALECTS["responses"]
+            arrival = Arrival(str(number), raw, kind, "k", Hints(), float(number))
+            outcome = differ.diff_quickly(arrival) or differ.diff(arrival)
+            check(outcome.record, len(raw))
+            assert outcome.record["messages"]["appended"] >= 0
+            chained += "chained_by_id" in outcome.record["notes"]
+            differ.answered(str(number), rng.choice([f"r{number}", "same"]))
+            ended = {"has_failed": rng.random() < 0.2, "is_abandoned": False}
+            differ.finish(str(number), number + 0.5, **ended)
+    assert chained > 10

@@ -146,7 +146,7 @@ def _learn(look: Look, judged: Judged, sized: Sized) -> None:
     told, prefill_s = facts.usage, facts.prefill_s
     if told.prompt is not None:
         look.knots.add(sized.size_bytes, told.prompt)
-        if not facts.is_phase2:
+        if not facts.is_phase2 and not _is_held(look.diff):
             model.learn_size(sized.size_bytes, told.prompt, sized.estimate)
     if told.cached is not None:
         model.learn_cached(told.cached)
@@ -159,6 +159,12 @@ def _learn(look: Look, judged: Judged, sized: Sized) -> None:
         for row in diff.get("breaks", ()):
             if row["side"] == "harness" and row["cause"] == verdict.cause:
                 look.there.neutral[row["cause"], row["sub"]] = 1
+
+
+def _is_held(diff: Mapping[str, Any] | None) -> bool:
+    """Tell whether the engine holds a part of the prompt that no request showed."""
+    notes = diff.get("notes", ()) if diff else ()
+    return "chained_by_id" in notes or "server_held_history" in notes
 
 
 def _put[V](kept: OrderedDict[str, V], key: str, value: V, most: int) -> None:

@@ -47,7 +47,8 @@ def find_break(
 ) -> tuple[Sized, Mapping[str, Any] | None]:
     """Return the first break that this engine takes notice of, and the tokens to it.
 
-    A break that it was seen to ignore counts again once it shows in the ledger.
+    A break that it was seen to ignore counts again once it shows in the ledger. Which
+    of tools and system text its template prints first is taken from the ledger, too.
     """
     if look.diff is None:
         return sized, None
@@ -60,7 +61,35 @@ def find_break(
         if found.cached <= (cut.expected or 0) + tol < (sized.reusable or 0) - tol:
             neutral.pop((first["cause"], first["sub"]), None)
             return cut, first
-    return cut_at(sized, broken, look.knots, model), broken
+    cut = cut_at(sized, broken, look.knots, model)
+    if broken is not None and found.cached is not None:
+        other = first_harness_break(_with_system_first(look.diff), neutral)
+        moved = cut_at(sized, other, look.knots, model)
+        expected = cut.expected or 0
+        tol = tolerance(
+            expected, model.block, is_told=look.facts.usage.cached is not None
+        )
+        if (
+            abs(found.cached - (moved.expected or 0))
+            <= tol
+            < abs(found.cached - expected)
+        ):
+            return moved, other
+    return cut, broken
+
+
+def _with_system_first(diff: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the diff for a template that prints the system text before the tools.
+
+    Source: Qwen's chat templates; those of GLM and Hermes print the tools first.
+    """
+    rows = diff.get("breaks", ())
+    return {
+        "breaks": [
+            {**row, "offset": row.get("offset_system_first", row["offset"])}
+            for row in rows
+        ]
+    }
 
 
 def judge_turn(

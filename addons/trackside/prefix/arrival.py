@@ -1,6 +1,6 @@
 """A request as it comes in, and where it was found to belong."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from trackside.prefix.dialects import Dialect
 from trackside.prefix.hints import Hints
@@ -19,6 +19,12 @@ class Arrival:
     hints: Hints
     arrived_s: float  # Unix time
 
+    def hints_with(self, body: Body) -> Hints:
+        """Return what the headers tell, and of the session what the body tells."""
+        if self.hints.session or not body.session:
+            return self.hints
+        return replace(self.hints, session=body.session)
+
 
 @dataclass(frozen=True, slots=True)
 class Match:
@@ -27,6 +33,7 @@ class Match:
     role: str  # main, side, retry, branch or first
     thread: Thread | None  # None: a new one
     previous: Turn | None  # the request it continues
+    held: Turn | None = None  # the request whose turns the engine holds for it
 
 
 @dataclass(frozen=True, slots=True)

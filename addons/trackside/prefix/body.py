@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Mapping
 
-from trackside.prefix.dialects import Dialect
+from trackside.prefix.dialects import RESPONSES, Dialect
 from trackside.prefix.effective import effective_message, effective_tool
 from trackside.prefix.hints import read_session
 from trackside.prefix.history import read_history
@@ -46,13 +46,17 @@ def _read(raw: bytes, dialect: Dialect, known: Body | None, agreed: int | None) 
     history = read_history(raw, dialect, known, agreed)
     if known is not None and _frames_alike(raw, history, known):
         head, session, places = known.head, known.session, None
+        response, is_held = known.previous_response_id, known.is_held
     else:
         places = _members(raw, history)
         members = {name: place.of(raw) for name, place in places.items()}
         head = _read_head(members, dialect, known.head if known else None)
         session = read_session(members)
+        response, is_held = _read_held(members, dialect)
     lead = 0
-    while lead < len(history.units) and history.units[lead].role == "system":
+    # Behind turns that the engine holds, a system message stands in their midst.
+    units = () if is_held else history.units
+    while lead < len(units) and units[lead].role == "system":
         lead += 1
     reused: tuple[int, ...] = ()
     if known is not None and known.lead == lead:
@@ -64,7 +68,19 @@ def _read(raw: bytes, dialect: Dialect, known: Body | None, agreed: int | None) 
     else:
         texts = (raw[history.base + u.start : history.base + u.end] for u in leading)
         head_hash = _head_hash(head, texts, dialect)
-    return Body(raw, dialect, history, head, lead, chain, places, session, head_hash)
+    return Body(
+        raw=raw,
+        dialect=dialect,
+        history=history,
+        head=head,
+        lead=lead,
+        chain=chain,
+        members=places,
+        session=session,
+        previous_response_id=response,
+        is_held=is_held,
+        head_hash=head_hash,
+    )
 
 
 def members_of(body: Body) -> Mapping[str, Span]:
@@ -90,6 +106,15 @@ def _frames_alike(raw: bytes, history: History, known: Body) -> bool:
     return raw.startswith(known.raw[: known.history.base]) and (
         raw[history.tail :] == known.raw[known.history.tail :]
     )
+
+
+def _read_held(members: Mapping[str, bytes], dialect: Dialect) -> tuple[str, bool]:
+    """Return the response that a request goes on from, and whether it does by an id."""
+    if dialect.name != RESPONSES:
+        return "", False
+    told = members.get("previous_response_id", b"")
+    response = told[1:-1].decode("utf-8", "replace") if told.startswith(b'"') else ""
+    return response, bool(response) or members.get("conversation", b"null") != b"null"
 
 
 def _read_head(

@@ -27,18 +27,42 @@ class Break:
     old: Span | None = None  # what differs, in the earlier body
     new: Span | None = None  # what differs, in the later body
     resolution: str = ""  # of a clock: subsecond, second or minute
+    system_first: int = 0  # `offset` where a template prints system text before tools
 
 
 class View:
-    """A body with the places of its members, to say where a unit stands."""
+    """A body with the places of its members, to say where a unit stands.
 
-    def __init__(self, body: Body) -> None:
+    Parameters:
+        held_bytes: of turns that the engine holds in front of those of the body.
+    """
+
+    def __init__(self, body: Body, held_bytes: int = 0) -> None:
         self.body = body
+        self.held_bytes = held_bytes
+
+    @property
+    def size_bytes(self) -> int:
+        """The bytes of the prompt, turns that the engine holds by itself included."""
+        return self.body.size_bytes + self.held_bytes
 
     @cached_property
     def members(self) -> Mapping[str, Span]:
         """Where the members stand; read when first asked for."""
         return members_of(self.body)
+
+    @property
+    def tools_bytes(self) -> int:
+        """The bytes of all tools."""
+        return self.before_tool(len(self.body.head.tools))
+
+    @property
+    def system_bytes(self) -> int:
+        """The bytes of the system text, in its member and in leading messages."""
+        blocks = self.body.head.system
+        leading = self.body.leading
+        inside = leading[-1].end if leading else 0
+        return sum(unit.size_bytes for unit in blocks) + inside
 
     def tool(self, index: int) -> Span:
         """Return where a tool stands in the body."""
@@ -65,15 +89,13 @@ class View:
     def before_system(self, index: int) -> int:
         """Return the bytes of the prompt before a system block, in render order."""
         blocks = self.body.head.system[:index]
-        return self.before_tool(len(self.body.head.tools)) + sum(
-            unit.size_bytes for unit in blocks
-        )
+        return self.tools_bytes + sum(unit.size_bytes for unit in blocks)
 
     def before_unit(self, index: int) -> int:
         """Return the bytes of the prompt before a unit of the history."""
         units = self.body.history.units
         inside = units[index].start if index < len(units) else self.body.history_bytes
-        return self.body.head.size_bytes + inside
+        return self.body.head.size_bytes + self.held_bytes + inside
 
 
 def _within(member: Span, unit: Unit) -> Span:
@@ -88,9 +110,9 @@ class Pair:
     new: View
 
     @classmethod
-    def of(cls, earlier: Body, later: Body) -> "Pair":
-        """Look at two bodies side by side."""
-        return cls(View(earlier), View(later))
+    def of(cls, earlier: Body, later: Body, held_bytes: int = 0) -> "Pair":
+        """Look at two bodies side by side; the engine holds turns of the earlier."""
+        return cls(View(earlier, held_bytes), View(later))
 
     def breaks_at(
         self,
@@ -102,6 +124,7 @@ class Pair:
         *,
         side: str = HARNESS,
         resolution: str = "",
+        shift: int = 0,
     ) -> Break:
         """Return the break of two units that differ.
 
@@ -113,6 +136,8 @@ class Pair:
             new: the unit in the later body, or where it would stand if there is none.
             side: who is to answer for it.
             resolution: of a clock.
+            shift: bytes by which it stands further back, or in front if negative,
+                where a template prints the system text before the tools.
         """
         agreed = 0
         found = new if isinstance(new, Span) else None
@@ -121,7 +146,7 @@ class Pair:
             agreed = common_bytes(
                 old.of(self.old.body.raw), found.of(self.new.body.raw)
             )
-        size = self.old.body.size_bytes
+        size = self.old.size_bytes
         offset = min(before + agreed, size)
         return Break(
             cause[0],
@@ -134,4 +159,5 @@ class Pair:
             old and Span(old.start + agreed, old.end),
             found and Span(found.start + agreed, found.end),
             resolution,
+            min(max(offset + shift, 0), size),
         )

@@ -69,8 +69,9 @@ def choose_sibling(threads: Threads, key: str, body: Body) -> Turn | None:
     """Return the turn of another task under the same head that shares most with it."""
     best, most = None, -1
     for thread in threads.recent(key, _LOOKED_AT):
-        turn = thread.newest
-        if turn.head_hash != body.head_hash or turn.body is None:
+        whole = (t for t in reversed(thread.turns) if t.body and not t.body.is_held)
+        turn = next(whole, None)
+        if turn is None or turn.body is None or turn.head_hash != body.head_hash:
             continue
         shared = shared_turns(turn.body, body)
         if shared > most:
@@ -92,7 +93,9 @@ def _scored(
     threads: Threads, key: str, body: Body, hints: Hints, sought: set[int]
 ) -> Iterator[tuple[int, Thread, Body]]:
     for thread in threads.recent(key, _LOOKED_AT):
-        if thread.is_side or thread.body is None or not heads_akin(thread.body, body):
+        if thread.is_side or thread.body is None or thread.body.is_held:
+            continue
+        if not heads_akin(thread.body, body):
             continue
         known = loose_turns(thread.body, thread.body.turns, threads.loose)
         score = len(sought.intersection(known))

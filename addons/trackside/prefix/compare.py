@@ -8,7 +8,7 @@ from trackside.prefix.causes.parameters import parameter_breaks
 from trackside.prefix.causes.system import system_breaks
 from trackside.prefix.causes.tools import tool_breaks
 from trackside.prefix.causes.turns import Turns
-from trackside.prefix.causes.wire import wire_breaks
+from trackside.prefix.causes.wire import alike_head, wire_breaks
 from trackside.prefix.likeness import compare_turns
 from trackside.prefix.spans import Span, common_bytes
 from trackside.prefix.units import Body
@@ -21,7 +21,7 @@ class Comparison:
     breaks: tuple[Break, ...]  # in render order
     shared_bytes: int  # of the earlier prompt that a cache can reuse
     previous_bytes: int  # of the earlier prompt
-    shared_turns: int  # messages both begin with, system messages among them
+    shared_turns: int  # messages both begin with, held and system ones among them
     first_divergent_byte: int | None  # of the bodies; None if they are equal
     is_step_back: bool  # the later ends where the earlier goes on
 
@@ -91,7 +91,7 @@ def _comparison(pair: Pair, found: list[Break]) -> Comparison:
         min(deciding, default=whole),
         earlier.size_bytes,
         _shared_units(earlier, later),
-        _divergent_byte(earlier.raw, later.raw, _agreed_bytes(earlier, later)),
+        divergent_byte(earlier.raw, later.raw, _agreed_bytes(earlier, later)),
         step_back,
     )
 
@@ -122,7 +122,7 @@ def _appended(earlier: Body, later: Body) -> Comparison:
         earlier.size_bytes,
         earlier.size_bytes,
         len(earlier.history.units),
-        _divergent_byte(earlier.raw, later.raw, agreed),
+        divergent_byte(earlier.raw, later.raw, agreed),
         is_step_back=False,
     )
 
@@ -141,7 +141,8 @@ def _appends_in_prompt(earlier: Body, later: Body) -> bool:
 def _appended_in_prompt(pair: Pair) -> Comparison:
     """Return what differs on the wire alone, or beside the prompt."""
     old, new = pair.old.body, pair.new.body
-    units = zip(old.history.units, new.history.units, strict=False)
+    same = _taken_over(old, new)
+    units = zip(old.history.units[same:], new.history.units[same:], strict=False)
     changed = (
         (
             pair.new.path(n),
@@ -149,7 +150,7 @@ def _appended_in_prompt(pair: Pair) -> Comparison:
             old.span(mine),
             new.span(other),
         )
-        for n, (mine, other) in enumerate(units)
+        for n, (mine, other) in enumerate(units, same)
         if mine is not other
     )
     found = [] if new.history.is_text else [*wire_breaks(pair, changed)]
@@ -172,19 +173,8 @@ def _text_goes_on(earlier: Body, later: Body) -> bool:
 
 def _alike_units(pair: Pair, turns: Turns) -> Iterator[tuple[str, int, Span, Span]]:
     """Yield path, bytes before, and places of what may differ on the wire alone."""
+    yield from alike_head(pair)
     old, new = pair.old, pair.new
-    if old.body.head is not new.body.head:
-        mine, other = old.body.head, new.body.head
-        before = 0
-        for n, (a, b) in enumerate(zip(mine.tools, other.tools, strict=False)):
-            if a.digest == b.digest:
-                yield f"tools[{n}]", before, old.tool(n), new.tool(n)
-            before += a.size_bytes
-        name = new.body.dialect.system
-        for n, (a, b) in enumerate(zip(mine.system, other.system, strict=False)):
-            if a.digest == b.digest:
-                yield f"{name}[{n}]", before, old.system(n), new.system(n)
-            before += a.size_bytes
     units, others = old.body.history.units, new.body.history.units
     before = old.body.head.size_bytes
     for i, j in turns.aligned():
@@ -194,8 +184,10 @@ def _alike_units(pair: Pair, turns: Turns) -> Iterator[tuple[str, int, Span, Spa
 
 
 def _shared_units(earlier: Body, later: Body) -> int:
-    pairs = zip(earlier.history.units, later.history.units, strict=False)
-    shared = 0
+    shared = _taken_over(earlier, later)
+    pairs = zip(
+        earlier.history.units[shared:], later.history.units[shared:], strict=False
+    )
     for mine, other in pairs:
         if mine.digest != other.digest:
             break
@@ -203,20 +195,31 @@ def _shared_units(earlier: Body, later: Body) -> int:
     return shared
 
 
+def _taken_over(earlier: Body, later: Body) -> int:
+    """Return how many units the later took over from the earlier: if one, all before.
+
+    Example:
+        >>> from trackside.prefix.body import read_body
+        >>> from trackside.prefix.dialects import DIALECTS
+        >>> one = read_body(b'{"messages":[{"role":"user"}]}', DIALECTS["chat"])
+        >>> _taken_over(one, read_body(one.raw, DIALECTS["chat"], one))
+        1
+    """
+    mine, other = earlier.history.units, later.history.units
+    count = min(later.history.shared, len(mine))
+    return count if count and mine[count - 1] is other[count - 1] else 0
+
+
 def _agreed_bytes(earlier: Body, later: Body) -> int:
     """Return up to where two bodies are known to agree, from what was taken over."""
-    mine, other = earlier.history, later.history
-    count = min(other.shared, len(mine.units))
-    if (
-        count
-        and mine.units[count - 1] is other.units[count - 1]
-        and later.raw.startswith(earlier.raw[: mine.base])
-    ):
+    mine = earlier.history
+    count = _taken_over(earlier, later)
+    if count and later.raw.startswith(earlier.raw[: mine.base]):
         return mine.base + mine.units[count - 1].end
     return 0
 
 
-def _divergent_byte(old: bytes, new: bytes, agreed: int) -> int | None:
+def divergent_byte(old: bytes, new: bytes, agreed: int) -> int | None:
     """Return the first differing byte of two bodies that agree up to `agreed`."""
     if old[agreed : agreed + 1] != new[agreed : agreed + 1]:
         return agreed

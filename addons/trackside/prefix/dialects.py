@@ -61,6 +61,7 @@ class Dialect:
     message_keys: frozenset[str]  # keys of a message that a template may render
     parts: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Type of a part or item -> its keys that may reach the prompt."""
+    is_open: bool = False  # engines hand keys they do not know to the template, too
 
 
 _TEXT = frozenset({"type", "text"})
@@ -102,6 +103,7 @@ DIALECTS: Mapping[str, Dialect] = MappingProxyType(
                 ("/chat/completions",),
                 _CHAT_KEYS,
                 {"text": _TEXT},
+                is_open=True,
             ),
             Dialect(
                 RESPONSES,

@@ -5,7 +5,8 @@ from typing import Any
 
 from trackside.prefix.arrival import Arrival, Placement
 from trackside.prefix.body import read_body
-from trackside.prefix.compare import compare
+from trackside.prefix.compare import Comparison, compare
+from trackside.prefix.comparing_held import compare_held
 from trackside.prefix.dialects import Dialect
 from trackside.prefix.hints import Hints
 from trackside.prefix.placing import Placer
@@ -85,18 +86,33 @@ class Differ:
         turn.has_reasoned = has_reasoned
         turn.prompt_tokens = prompt_tokens
 
-    def _outcome(self, placement: Placement) -> Outcome:
+    def answered(self, flow: str, response_id: str) -> None:
+        """Note the id of the response to a flow: a later request may go on from it."""
+        self._placer.threads.answered(flow, response_id)
+
+    def _compared(self, placement: Placement) -> Comparison | None:
         compared = placement.previous or placement.sibling
-        comparison = None
-        if compared is not None and compared.body is not None:
-            comparison = compare(
+        if compared is None or compared.body is None:
+            return None
+        if placement.body.is_held:
+            return compare_held(
                 compared.body,
                 placement.body,
-                self._placer.threads.loose,
-                is_summed_up=placement.is_summed_up,
-                border="no" if placement.previous else "yes",
+                held_bytes=compared.held_bytes,
+                held_turns=compared.held_turns + compared.own_turns,
                 returned_tools=placement.returned_tools,
             )
+        return compare(
+            compared.body,
+            placement.body,
+            self._placer.threads.loose,
+            is_summed_up=placement.is_summed_up,
+            border="no" if placement.previous else "yes",
+            returned_tools=placement.returned_tools,
+        )
+
+    def _outcome(self, placement: Placement) -> Outcome:
+        comparison = self._compared(placement)
         previous = placement.previous
         gap_s = placement.turn.arrived_s - previous.arrived_s if previous else None
         record = diff_record(
@@ -128,11 +144,14 @@ def diff_pair(
     threads = Threads(len(earlier) + len(later) + 1)
     thread = threads.open_thread("", Hints(), is_side=False)
     previous = threads.add(thread, "A", read_body(earlier, dialect), 0.0)
+    assert previous.body
     body = read_body(later, dialect, previous.body)
+    response = previous.body.previous_response_id
+    goes_on = body.is_held and response != body.previous_response_id
     placement = Placement(
         role="retry" if earlier == later else "main",
         thread=thread,
-        turn=threads.add(thread, "B", body, 0.0),
+        turn=threads.add(thread, "B", body, 0.0, previous if goes_on else None),
         body=body,
         previous=previous,
         sibling=None,
@@ -140,8 +159,12 @@ def diff_pair(
         is_summed_up=False,
         returned_tools=frozenset(),
     )
-    assert previous.body
-    comparison = compare(previous.body, body, threads.loose, border="maybe")
+    if goes_on:
+        comparison = compare_held(
+            previous.body, body, held_bytes=0, held_turns=previous.own_turns
+        )
+    else:
+        comparison = compare(previous.body, body, threads.loose, border="maybe")
     record = diff_record(
         placement,
         comparison,
@@ -149,6 +172,9 @@ def diff_pair(
         bytes_per_token=BYTES_PER_TOKEN,
         excerpts=excerpts,
     )
+    if body.is_held:  # whether by a response to the first, nothing here tells
+        record["notes"].remove("chained_by_id")
+        record["notes"].insert(0, "server_held_history")
     if any(found.cause == "session_border" for found in comparison.breaks):
         record["append_only"] = False  # nobody's fault, and no continuation either
     return record

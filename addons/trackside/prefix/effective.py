@@ -22,6 +22,16 @@ REASONING = frozenset(
 )
 """Keys of a message that send reasoning back."""
 
+PRIVATE = frozenset(
+    {
+        *("usage", "uuid", "timestamp", "created", "created_at", "updated_at"),
+        *("model", "provider", "provider_specific_fields", "extra_content"),
+        *("finish_reason", "stop_reason", "matched_stop", "index", "logprobs"),
+        *("annotations", "parsed", "token_ids", "cost", "latency", "duration_ms"),
+    }
+)
+"""Keys of a message that harnesses keep for themselves, or that engines answer with."""
+
 _DROPPED = IDS | SEALED | CACHE_MARKS
 _FREE_FORM = frozenset({"arguments", "input", "parameters", "input_schema"})
 # Keys whose objects are printed as they stand: there, key order reaches the prompt.
@@ -46,11 +56,25 @@ def _message(value: Any, dialect: Dialect) -> Any:
     if keys is None:
         known = frozenset(value) - _DROPPED
         keys = dialect.message_keys if "role" in value else known
+        if dialect.is_open and "role" in value:
+            keys |= {name for name in known - keys if not is_private(name)}
     return {
         name: _inner(name, value[name], dialect)
         for name in sorted(keys & value.keys())
         if value[name] is not None and value[name] != []
     }
+
+
+def is_private(name: str) -> bool:
+    """Return whether no template will ask for a key of a message that is unknown here.
+
+    Templates name keys in lower case; a mark or a capital is a harness's own.
+
+    Example:
+        >>> is_private("rawUsage"), is_private("__source"), is_private("tool_plan")
+        (True, True, False)
+    """
+    return name in PRIVATE or name.startswith("_") or name != name.lower()
 
 
 def _inner(name: str, value: Any, dialect: Dialect) -> Any:

@@ -32,6 +32,12 @@ class Hints:
     thread: str = ""  # of one thread
     kind: str = ""  # "side", "compaction" or ""
 
+    def is_same_run(self, others: "Hints") -> bool:
+        """Return whether both can be of one run: its session, or else its agent."""
+        if self.session and others.session:
+            return self.session == others.session
+        return self.agent == others.agent
+
 
 def read_hints(headers: Mapping[str, str]) -> Hints:
     """Return what the headers tell. Names must be in lower case.

@@ -9,7 +9,7 @@ from trackside.prefix.units import Body
 def extension_match(thread: Thread, body: Body) -> Match:
     """Return the match of a request that extends the last turn of a thread."""
     newest = thread.newest
-    same = newest.body is not None and _sends_again(newest.body, body)
+    same = newest.body is not None and sends_again(newest.body, body)
     return Match("retry" if same else "main", thread, newest)
 
 
@@ -34,7 +34,7 @@ def side_match(thread: Thread, body: Body) -> Match:
     if known and len(body.chain) > len(known.chain):
         thread.is_side = False  # what goes on is a conversation
         return Match("main", thread, thread.newest)
-    if known and _sends_again(known, body):
+    if known and sends_again(known, body):
         return Match("retry", thread, thread.newest)
     return Match("side", None, None)
 
@@ -47,7 +47,7 @@ def has_same_system(earlier: Body, later: Body) -> bool:
     )
 
 
-def _sends_again(earlier: Body, later: Body) -> bool:
+def sends_again(earlier: Body, later: Body) -> bool:
     """Return whether the turns are the same, byte for byte: new ids mean new turns."""
     one, other = earlier.history, later.history
     if one.tail - one.base != other.tail - other.base:

@@ -1,7 +1,5 @@
 """Find the thread that each request goes on with, from what it says."""
 
-from dataclasses import replace
-
 from trackside.prefix.arrival import Arrival, Match, Placement
 from trackside.prefix.body import read_body
 from trackside.prefix.choosing import (
@@ -10,6 +8,7 @@ from trackside.prefix.choosing import (
     choose_extended,
     choose_sibling,
 )
+from trackside.prefix.held import held_match
 from trackside.prefix.hints import Hints
 from trackside.prefix.history import open_history
 from trackside.prefix.likeness import shared_turns
@@ -22,8 +21,8 @@ from trackside.prefix.matches import (
 from trackside.prefix.sides import (
     asks_for_summary,
     is_side_call,
+    returned_tools,
     told_part,
-    tool_names,
 )
 from trackside.prefix.spans import BodyError, common_bytes
 from trackside.prefix.threads import Thread, Threads
@@ -67,11 +66,14 @@ class Placer:
         body = read_body(arrival.raw, arrival.dialect, known, agreed)
         if body.head is not known.head or not has_same_system(known, body):
             return None
-        hints = _hints(arrival, body)
+        hints = arrival.hints_with(body)
+        if body.is_held:
+            match = held_match(self.threads, arrival.key, body, hints)
+            return self._settle(arrival, body, hints, match)
         thread, length = self._extended(arrival, body, hints, known)
         if thread is None or thread.is_side or length < shared_turns(known, body):
             return None
-        if is_side_call(body, hints, beside_tools=_has_tools(thread)):
+        if is_side_call(body, hints, beside_tools=thread.sends_tools):
             return None
         return self._settle(arrival, body, hints, extension_match(thread, body))
 
@@ -83,11 +85,14 @@ class Placer:
         """
         known, agreed, _ = self._nearest(arrival)
         body = read_body(arrival.raw, arrival.dialect, known, agreed)
-        hints = _hints(arrival, body)
+        hints = arrival.hints_with(body)
+        if body.is_held:
+            match = held_match(self.threads, arrival.key, body, hints)
+            return self._settle(arrival, body, hints, match)
         thread, length = self._extended(arrival, body, hints, known)
         if thread and (
             (thread.is_side and not body.head.tools)
-            or is_side_call(body, hints, beside_tools=_has_tools(thread))
+            or is_side_call(body, hints, beside_tools=thread.sends_tools)
         ):
             match = side_match(thread, body)
         else:
@@ -148,7 +153,7 @@ class Placer:
     def _text_extended(
         self, body: Body, known: Body | None
     ) -> tuple[Thread | None, int]:
-        if known is None or not known.history.is_text:
+        if known is None or not known.history.is_text or known.is_held:
             return None, 0
         text = known.raw[known.history.base : known.history.tail]
         if not body.raw.startswith(text, body.history.base):
@@ -160,9 +165,9 @@ class Placer:
         run = [
             other
             for other in self.threads.recent(arrival.key, _RUN_THREADS)
-            if _is_same_run(hints, other.hints)
+            if hints.is_same_run(other.hints)
         ]
-        beside = any(_has_tools(other) for other in run)
+        beside = any(other.sends_tools for other in run)
         if not is_side_call(body, hints, beside_tools=beside):
             return False
         told = {
@@ -181,17 +186,19 @@ class Placer:
         self, arrival: Arrival, body: Body, hints: Hints, match: Match
     ) -> Placement:
         sibling = None
-        if match.role == "first":
+        if match.role == "first" and not body.is_held:
             sibling = choose_sibling(self.threads, arrival.key, body)
         thread = match.thread or self.threads.open_thread(
             arrival.key, hints, is_side=match.role == "side"
         )
         is_summed_up = bool(thread.summary)
-        if match.role in ("main", "branch"):
+        if not body.is_held and match.role in ("main", "branch"):
             asks = asks_for_summary(body, thread.body)
             thread.summary = "whole" if asks else ""
-        returned = _returned(thread, body)
-        turn = self.threads.add(thread, arrival.flow, body, arrival.arrived_s)
+        returned = returned_tools(thread, body)
+        turn = self.threads.add(
+            thread, arrival.flow, body, arrival.arrived_s, match.held
+        )
         previous = match.previous
         return Placement(
             role=match.role,
@@ -218,32 +225,3 @@ def _agreed_bytes(raw: bytes, base: int, known: Body) -> int:
     if not raw.startswith(known.raw[start : start + sure], base):
         sure = 0
     return sure + common_bytes(raw, known.raw, base + sure, start + sure)
-
-
-def _hints(arrival: Arrival, body: Body) -> Hints:
-    if arrival.hints.session or not body.session:
-        return arrival.hints
-    return replace(arrival.hints, session=body.session)
-
-
-def _is_same_run(hints: Hints, others: Hints) -> bool:
-    if hints.session and others.session:
-        return hints.session == others.session
-    return hints.agent == others.agent
-
-
-def _has_tools(thread: Thread) -> bool:
-    return bool(thread.tool_names and thread.tool_names[-1])
-
-
-def _returned(thread: Thread, body: Body) -> frozenset[str]:
-    """Note the tools of a turn; return those that were gone and are back."""
-    known = thread.tool_names
-    if known and thread.body and thread.body.head is body.head:
-        known.append(known[-1])
-        return frozenset()
-    names = tool_names(body)
-    seen = frozenset[str]().union(*known)
-    returned = (names - known[-1]) & seen if known else frozenset[str]()
-    known.append(names)
-    return returned

@@ -7,6 +7,7 @@ from trackside.prefix.effective import REASONING
 from trackside.prefix.spans import BodyError, decode_value
 from trackside.prefix.units import Body, Unit
 
+_THINK_END = "</think>"  # of an engine that leaves reasoning in its answer
 _THINKING = frozenset({"thinking", "redacted_thinking", "reasoning"})
 
 
@@ -25,6 +26,7 @@ def has_reasoning(value: Any) -> bool:
     parts = content if isinstance(content, list) else []
     return (
         any(value.get(name) for name in REASONING)
+        or (isinstance(content, str) and _THINK_END in content)
         or _is_thinking(value)
         or any(map(_is_thinking, parts))
     )
@@ -43,6 +45,8 @@ def without_reasoning(value: Any) -> Any:
             rest["content"] = only["text"]
         else:
             rest["content"] = parts
+    elif isinstance(content, str) and _THINK_END in content:
+        rest["content"] = content.rpartition(_THINK_END)[2].lstrip()
     return rest
 
 

@@ -58,7 +58,7 @@ def diff_record(
             "bytes": len(body.raw),
         },
         **_effective(placement, comparison),
-        "head_hash": body.head_hash,
+        "head_hash": placement.turn.head_hash,
         "breaks": [
             _break_row(one, breaks, placement, bytes_per_token, excerpts=excerpts)
             for one in breaks[:_KEPT_BREAKS]
@@ -67,7 +67,7 @@ def diff_record(
         "notes": _notes(placement, comparison),
     }
     if placement.is_resend:
-        record["breaks"].append(_resend_row(body))
+        record["breaks"].append(_resend_row(placement))
     return record
 
 
@@ -88,8 +88,7 @@ def problem_record(
 
 
 def _effective(placement: Placement, comparison: Comparison | None) -> dict[str, Any]:
-    body, previous = placement.body, placement.previous
-    count = len(body.history.units)
+    body, previous, turn = placement.body, placement.previous, placement.turn
     if comparison is None:
         return _unseen(placement)
     earlier = previous or placement.sibling
@@ -102,14 +101,14 @@ def _effective(placement: Placement, comparison: Comparison | None) -> dict[str,
         "effective": {
             "shared_bytes": comparison.shared_bytes,
             "previous_bytes": comparison.previous_bytes,
-            "bytes": body.size_bytes,
+            "bytes": turn.size_bytes,
         },
         "reuse_ratio": round(comparison.reuse_ratio, 6),
         "append_only": comparison.is_append_only,
         "messages": {
             "shared": comparison.shared_turns,
-            "appended": count - comparison.shared_turns,
-            "previous": len(was.history.units) if was else None,
+            "appended": turn.held_turns + turn.own_turns - comparison.shared_turns,
+            "previous": earlier.held_turns + earlier.own_turns if earlier else None,
         },
         "tools_stable": same_tools,
     }
@@ -117,13 +116,13 @@ def _effective(placement: Placement, comparison: Comparison | None) -> dict[str,
 
 def _unseen(placement: Placement) -> dict[str, Any]:
     """Return what can be said without the body of the request before."""
-    body, previous = placement.body, placement.previous
-    same_head = previous is None or previous.head_hash == body.head_hash
+    body, previous, turn = placement.body, placement.previous, placement.turn
+    same_head = previous is None or previous.head_hash == turn.head_hash
     return {
         "effective": {
             "shared_bytes": previous.size_bytes if previous and same_head else None,
             "previous_bytes": previous.size_bytes if previous else None,
-            "bytes": body.size_bytes,
+            "bytes": turn.size_bytes,
         },
         "reuse_ratio": 1.0 if previous and same_head else None,
         "append_only": same_head,
@@ -155,6 +154,8 @@ def _break_row(
         "lost_tokens": round(one.lost_bytes / bytes_per_token),
         "gain_bytes": _gain_bytes(one, breaks),
     }
+    if one.system_first != one.offset:
+        row["offset_system_first"] = one.system_first
     if one.resolution:
         row["resolution"] = one.resolution
     if excerpts:
@@ -183,14 +184,14 @@ def _excerpt(body: Body | None, span: Span | None) -> str | None:
     return body.raw[start:end].decode("utf-8", "replace")
 
 
-def _resend_row(body: Body) -> dict[str, Any]:
+def _resend_row(placement: Placement) -> dict[str, Any]:
     return {
         "cause": "resend",
         "sub": "",
         "side": NOBODY,
         "path": "",
-        "offset": body.size_bytes,
-        "raw_offset": len(body.raw),
+        "offset": placement.turn.size_bytes,
+        "raw_offset": len(placement.body.raw),
         "lost_bytes": 0,
         "lost_tokens": 0,
         "gain_bytes": 0,
@@ -217,8 +218,8 @@ def _divergence(placement: Placement, comparison: Comparison | None) -> str | No
 def _notes(placement: Placement, comparison: Comparison | None) -> list[str]:
     body, previous = placement.body, placement.previous
     notes = []
-    if body.is_chained:
-        notes.append("server_held_history")
+    if body.is_held:
+        notes.append("chained_by_id" if previous else "server_held_history")
     fresh = body.history.units[body.history.shared :]
     if any(unit.role == "unreadable" for unit in fresh):
         notes.append("unreadable_text")
@@ -228,6 +229,8 @@ def _notes(placement: Placement, comparison: Comparison | None) -> list[str]:
         notes.append("step_back")
     if comparison is None and previous is not None:
         notes.append("previous_body_given_up")
+    if body.is_held:
+        return notes  # what was generated is held as well
     if previous and previous.has_reasoned and comparison and comparison.is_append_only:
         fresh = body.history.units[comparison.shared_turns :]
         answers = [unit for unit in fresh if unit.role == "assistant"]

@@ -42,18 +42,18 @@ def _beginning(record: Mapping[str, Any]) -> str:
 
 
 def _reuse(record: Mapping[str, Any]) -> str:
-    percent = _percent(record["reuse_ratio"])
+    reused = percent(record["reuse_ratio"])
     role = record["role"]
     told = "" if role == "main" else f"{role}, "
     if _first(record, "resend"):
         told = "resend, "
     deciding = [row for row in record["breaks"] if row["side"] == "harness"]
     if not deciding:
-        return f"{told}{percent} reused, append-only"
+        return f"{told}{reused} reused, append-only"
     worst = min(deciding, key=lambda row: (row["offset"], row["raw_offset"]))
     more = f" (+{len(deciding) - 1} more)" if len(deciding) > 1 else ""
     return (
-        f"{told}{percent} reused: {cause_name(worst)} at {worst['path']}{more}, "
+        f"{told}{reused} reused: {cause_name(worst)} at {worst['path']}{more}, "
         f"~{_tokens(worst['lost_tokens'])} tokens lost"
     )
 
@@ -62,11 +62,11 @@ def _first(record: Mapping[str, Any], cause: str) -> Mapping[str, Any] | None:
     return next((row for row in record["breaks"] if row["cause"] == cause), None)
 
 
-def _percent(ratio: float | None) -> str:
+def percent(ratio: float | None) -> str:
     """Return a ratio in percent; 100 only where it is whole.
 
     Example:
-        >>> _percent(0.9996), _percent(1.0)
+        >>> percent(0.9996), percent(1.0)
         ('99.9 %', '100 %')
     """
     if ratio is None:
@@ -108,6 +108,12 @@ def verdict(record: Mapping[str, Any], *, names: tuple[str, str] = ("A", "B")) -
         if "step_back" in record["notes"]:
             back = messages["previous"] - messages["shared"]
             return f"{later} = {earlier} without its last {_count(back)}.{on_wire}"
+        if "server_held_history" in record["notes"]:
+            return (
+                f"{later} goes on from a response that the engine holds, with "
+                f"{_count(messages['appended'])} more, under the head of {earlier}."
+                f"{on_wire}"
+            )
         return (
             f"{later} = {earlier} + {_count(messages['appended'])}, "
             f"the first {messages['shared']} {alike}.{on_wire}"
@@ -120,11 +126,11 @@ def verdict(record: Mapping[str, Any], *, names: tuple[str, str] = ("A", "B")) -
             f"{record['effective']['bytes'] - record['effective']['shared_bytes']:,} "
             f"to prefill. {_sentence(advise('session_border'))}{on_wire}"
         )
-    percent = _percent(record["reuse_ratio"])
+    reused = percent(record["reuse_ratio"])
     advice = advise(first["cause"], first["sub"])
     return (
         f"{later} breaks the prefix of {earlier} at {first['path']}: "
-        f"{cause_name(first)}; {percent} of {earlier} can be reused. "
+        f"{cause_name(first)}; {reused} of {earlier} can be reused. "
         f"{_sentence(advice)}{on_wire}"
     )
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from trackside.prefix.hints import Hints
 from trackside.prefix.spans import BodyError, decode_value
+from trackside.prefix.threads import Thread
 from trackside.prefix.units import Body, Unit
 
 _TITLE = re.compile(rb"\b(?:title|topic|summar)", re.IGNORECASE)
@@ -65,6 +66,19 @@ def tool_name(value: Any) -> str:
     inner = value.get("function")
     holder = inner if isinstance(inner, dict) else value
     return str(holder.get("name") or value.get("type") or "")
+
+
+def returned_tools(thread: Thread, body: Body) -> frozenset[str]:
+    """Note the tools of a turn; return those that were gone and are back."""
+    known = thread.tool_names
+    if known and thread.body and thread.body.head is body.head:
+        known.append(known[-1])
+        return frozenset()
+    names = tool_names(body)
+    seen = frozenset[str]().union(*known)
+    returned = (names - known[-1]) & seen if known else frozenset[str]()
+    known.append(names)
+    return returned
 
 
 def _value(raw: bytes) -> Any:

@@ -12,6 +12,7 @@ KEPT_BODIES = 3
 
 _UNIT_BYTES = 300  # what Python takes for a unit, its digests and their places
 _ENDS_KEPT = 4096  # earlier ends a thread can be branched from
+_FLOWS_KEPT = 4096  # turns, and responses of turns, that can be referred to
 
 
 @dataclass(slots=True, eq=False)
@@ -21,16 +22,29 @@ class Turn:
     flow: str
     number: int  # from 1, within its thread
     arrived_s: float  # Unix time
-    size_bytes: int  # of what may reach the prompt
+    size_bytes: int  # of what may reach the prompt, as far as requests told it
     raw_bytes: int
     end: int  # digest of all its turns
     head_hash: str
+    head_digest: bytes
     body: Body | None  # None once it was given up for memory
+    held_bytes: int = 0  # of earlier requests' turns, which the engine holds by itself
+    held_turns: int = 0  # how many these are
+    own_bytes: int = 0  # of the turns it sends itself
+    own_turns: int = 0
     ended_s: float | None = None  # None while it is unfinished
     has_failed: bool = False
     is_abandoned: bool = False  # left by the client before the first token
     has_reasoned: bool | None = None  # None if nothing tells
     prompt_tokens: int | None = None  # as the engine counted; None if it does not
+
+    def hold(self, earlier: "Turn") -> None:
+        """Count in the turns of the request whose response this one goes on from."""
+        self.held_bytes = earlier.held_bytes + earlier.own_bytes
+        self.held_turns = earlier.held_turns + earlier.own_turns
+        self.size_bytes += self.held_bytes
+        if self.head_digest == earlier.head_digest:
+            self.head_hash = earlier.head_hash  # with its leading system messages
 
 
 @dataclass(slots=True, eq=False)
@@ -51,6 +65,11 @@ class Thread:
     def newest(self) -> Turn:
         """Return the last turn."""
         return self.turns[-1]
+
+    @property
+    def sends_tools(self) -> bool:
+        """Return whether the last turn came with tools."""
+        return bool(self.tool_names and self.tool_names[-1])
 
     @property
     def body(self) -> Body | None:
@@ -77,7 +96,8 @@ class Threads:
         self.kept_bytes = 0
         self._threads: OrderedDict[str, Thread] = OrderedDict()  # least recent first
         self._ends: dict[tuple[str, int], list[Thread]] = {}  # by newest end
-        self._flows: dict[str, Turn] = {}
+        self._flows: OrderedDict[str, tuple[Thread, Turn]] = OrderedDict()
+        self._responses: OrderedDict[str, str] = OrderedDict()  # id -> flow
         self._groups: dict[tuple[str, str], int] = {}
         self._members: dict[int, int] = {}
         self.loose: dict[int, int] = {}
@@ -102,7 +122,23 @@ class Threads:
 
     def turn(self, flow: str) -> Turn | None:
         """Return the remembered turn of a flow."""
-        return self._flows.get(flow)
+        known = self._flows.get(flow)
+        return known and known[1]
+
+    def answered(self, flow: str, response_id: str) -> None:
+        """Note the id of the response to a flow, whose turn may yet be to come."""
+        if response_id:
+            _put(self._responses, response_id, flow)
+
+    def of_response(self, key: str, response_id: str) -> tuple[Thread, Turn] | None:
+        """Return the turn that a response answers, and its thread, if both are known.
+
+        A thread that was given up for memory is not.
+        """
+        known = self._flows.get(self._responses.get(response_id, ""))
+        if known is None or known[0].key != key:
+            return None
+        return known if self._threads.get(known[0].name) is known[0] else None
 
     def open_thread(self, key: str, hints: Hints, *, is_side: bool) -> Thread:
         """Return a new thread, named by its run and its number in it."""
@@ -112,28 +148,46 @@ class Threads:
         self._threads[thread.name] = thread
         return thread
 
-    def add(self, thread: Thread, flow: str, body: Body, arrived_s: float) -> Turn:
-        """Remember a request as the newest turn of a thread."""
+    def add(
+        self,
+        thread: Thread,
+        flow: str,
+        body: Body,
+        arrived_s: float,
+        held: Turn | None = None,
+    ) -> Turn:
+        """Remember a request as the newest turn of a thread.
+
+        Parameters:
+            held: the request whose turns the engine holds for it.
+        """
         if thread.turns:
             self._drop_end(thread)
+        end = body.chain[-1] if body.chain else 0
         turn = Turn(
             flow=flow,
             number=thread.newest.number + 1 if thread.turns else 1,
             arrived_s=arrived_s,
             size_bytes=body.size_bytes,
             raw_bytes=len(body.raw),
-            end=body.chain[-1] if body.chain else 0,
+            # What is only the end of a history is none to be found by.
+            end=hash((flow, end)) if body.is_held else end,
             head_hash=body.head_hash,
+            head_digest=body.head.digest,
             body=body,
+            own_bytes=body.history_bytes,
+            own_turns=len(body.history.units),
         )
+        if held:
+            turn.hold(held)
         thread.turns.append(turn)
         if len(thread.turns) > KEPT_BODIES:
-            self._give_up(thread.turns.popleft())
+            thread.turns.popleft().body = None
         thread.ends[turn.end] = turn
         if len(thread.ends) > _ENDS_KEPT:
             thread.ends.popitem(last=False)
         self._ends.setdefault((thread.key, turn.end), []).append(thread)
-        self._flows[flow] = turn
+        _put(self._flows, flow, (thread, turn))
         self._threads.move_to_end(thread.name)
         self._weigh(thread)
         return turn
@@ -152,7 +206,7 @@ class Threads:
             self.kept_bytes -= thread.weighed_bytes
             self._drop_end(thread)
             for turn in thread.turns:
-                self._give_up(turn)
+                turn.body = None
             dropped.append(name)
         if self.kept_bytes > self.memory_bytes:
             (last,) = self._threads.values()
@@ -174,10 +228,11 @@ class Threads:
         if not ending:
             del self._ends[place]
 
-    def _give_up(self, turn: Turn) -> None:
-        turn.body = None
-        if self._flows.get(turn.flow) is turn:
-            del self._flows[turn.flow]
+
+def _put[V](kept: OrderedDict[str, V], key: str, value: V) -> None:
+    kept[key] = value
+    if len(kept) > _FLOWS_KEPT:
+        kept.popitem(last=False)
 
 
 def _letters(number: int) -> str:

@@ -1,10 +1,9 @@
 """The values a request body is cut into."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from trackside.prefix.dialects import RESPONSES, Dialect
+from trackside.prefix.dialects import Dialect
 from trackside.prefix.spans import Span
 
 
@@ -58,6 +57,8 @@ class Body:
     chain: tuple[int, ...]  # digest of the turns up to and with each one past `lead`
     members: Mapping[str, Span] | None  # where its members stand, if that was read
     session: str  # what its members tell of the run it belongs to, or ""
+    previous_response_id: str  # whose turns the engine holds by itself, or ""
+    is_held: bool  # the engine holds turns before these, by whatever id
     head_hash: str  # eight hex digits over head and leading system messages
 
     @property
@@ -70,14 +71,6 @@ class Body:
         """Return the bytes of the history, from its first unit to its last."""
         units = self.history.units
         return units[-1].end if units else 0
-
-    @property
-    def is_chained(self) -> bool:
-        """Return whether the engine holds the turns before these by itself."""
-        if self.dialect.name != RESPONSES:
-            return False
-        around = self.raw[: self.history.base] + self.raw[self.history.tail :]
-        return re.search(rb'"previous_response_id"\s*:\s*"', around) is not None
 
     @property
     def leading(self) -> tuple[Unit, ...]:

@@ -97,41 +97,4 @@ class Ending:
     is_abandoned: bool  # the client left before the first token
     has_reasoned: bool | None  # None if nothing tells
     prompt_tokens: int | None  # None if nothing tells
-
-
-# Bytes that stand before reasoning in the responses of all dialects.
-_REASONING_MARKS = (
-    b'"reasoning_content":"',
-    b'"reasoning_content": "',
-    b'"reasoning":"',
-    b'"reasoning": "',
-    b'"thinking_delta"',
-    b'"thinking":"',
-    b"response.reasoning",
-)
-
-
-def ending_of(flow: http.HTTPFlow, now_s: float) -> Ending:
-    """Return how a flow's turn ended.
-
-    Parameters:
-        now_s: Unix time, for a flow that does not tell its own end.
-    """
-    response = flow.response
-    turn = flow.metadata.get("trackside.turn") or {}
-    stage = (turn.get("end") or {}).get("stage")
-    # Most clients end a turn by closing, so an error behind a response tells little.
-    failed = response is None or response.status_code >= 400
-    content = (response.raw_content if response else None) or b""
-    reasoned = any(mark in content for mark in _REASONING_MARKS) if content else None
-    counted = (flow.metadata.get("trackside.guard") or {}).get("reasoning_tokens")
-    if not reasoned and counted is not None:
-        reasoned = counted > 0
-    return Ending(
-        ended_s=(response.timestamp_end if response else None) or now_s,
-        has_failed=failed,
-        is_abandoned=flow.error is not None
-        and (response is None or stage == "before_first_token"),
-        has_reasoned=reasoned,
-        prompt_tokens=(turn.get("usage") or {}).get("prompt"),
-    )
+    response_id: str = ""  # "" if nothing tells

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from functools import partial
 from typing import Any
 
 from mitmproxy import ctx, http
@@ -15,16 +16,16 @@ from trackside.prefix.diffing import Differ, Outcome
 from trackside.prefix.record import has_break, problem_record
 from trackside.prefix.sentence import log_line
 from trackside.prefix.spans import BodyError
-from trackside.proxy.arrivals import (
-    arrival_of,
-    dialect_of_turn,
-    ending_of,
-    is_encoded,
-)
+from trackside.prefix.stats import Tallies, statistics_line
+from trackside.proxy.answered import Answered, ending_of, read_answer
+from trackside.proxy.arrivals import arrival_of, dialect_of_turn, is_encoded
 from trackside.proxy.notes import annotate
+from trackside.proxy.reading import reader_for
+from trackside.proxy.tap import read_by
 
 KEY = "trackside.diff"
 MARKER = ":warning:"
+TOLD_THREADS = 20
 logger = logging.getLogger("diff")
 
 
@@ -39,6 +40,8 @@ class Diffing:
     def __init__(self, memory_bytes: int, *, excerpts: bool) -> None:
         self.differ = Differ(memory_bytes, excerpts=excerpts)
         self._pending: dict[str, asyncio.Task[None]] = {}
+        self._answers: dict[str, Answered] = {}
+        self._threads, self._agents = Tallies("thread"), Tallies("agent")
         self._turn = asyncio.Lock()  # first come, first served
 
     def request(self, flow: http.HTTPFlow) -> None:
@@ -57,12 +60,26 @@ class Diffing:
         except Exception:
             logger.exception("diff: request not understood, passing it on")
 
+    def responseheaders(self, flow: http.HTTPFlow) -> None:
+        """Observe the stream of a turn: what it says tells what may follow it."""
+        dialect = dialect_of_turn(flow)
+        if dialect is None or not flow.live or not flow.response or _is_phase2(flow):
+            return
+        if reader := reader_for(dialect.name, flow.response):
+            answer = Answered(partial(self.differ.answered, flow.id))
+            self._answers[flow.id] = answer
+            read_by(flow, reader).observers.append(answer)
+
     async def finished(self, flow: http.HTTPFlow) -> None:
         """Note how a turn ended, once its request is diffed."""
+        answer = self._answers.pop(flow.id, None)
         if task := self._pending.get(flow.id):
             await asyncio.wait([task])
         if KEY in flow.metadata:
-            end = ending_of(flow, time.time())
+            if answer is None:
+                answer = read_answer(flow, flow.metadata[KEY]["dialect"])
+            end = ending_of(flow, time.time(), answer)
+            self.differ.answered(flow.id, end.response_id)
             self.differ.finish(
                 flow.id,
                 end.ended_s,
@@ -73,9 +90,26 @@ class Diffing:
             )
 
     async def done(self) -> None:
-        """Wait for what is still to be diffed."""
+        """Wait for what is still to be diffed; tell what the threads had in common."""
         if self._pending:
             await asyncio.wait(self._pending.values())
+        for line in self.statistics():
+            logger.info("diff %s", line)
+
+    def statistics(self) -> list[str]:
+        """Return a line for each thread of more than one turn, and for each agent.
+
+        Of many threads, those that lost most are told.
+        """
+        found = [item for item in self._threads.figures().items() if item[1].turns > 1]
+        told = sorted(found, key=lambda item: item[1].lost_bytes, reverse=True)
+        lines = [statistics_line(f"thread {n}", f) for n, f in told[:TOLD_THREADS]]
+        if len(told) > TOLD_THREADS:
+            lines.append(f"threads: {len(told) - TOLD_THREADS} more")
+        if lines:
+            agents = self._agents.figures().items()
+            lines += [statistics_line(f"agent {n or 'unnamed'}", f) for n, f in agents]
+        return lines
 
     def _quickly(self, flow: http.HTTPFlow, dialect: Dialect) -> bool:
         if is_encoded(flow):
@@ -103,6 +137,8 @@ class Diffing:
     def _settle(self, flow: http.HTTPFlow, outcome: Outcome) -> None:
         record = outcome.record
         flow.metadata[KEY] = record
+        self._threads.add(record)
+        self._agents.add(record)
         line = log_line(record)
         logger.info("diff %s", line)
         annotate(flow, "diff", line, MARKER if has_break(record) else None)

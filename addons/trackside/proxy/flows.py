@@ -8,7 +8,8 @@ from pathlib import Path
 
 from trackside.prefix.arrival import Arrival
 from trackside.prefix.spans import BodyError
-from trackside.proxy.arrivals import Ending, arrival_of, dialect_of_turn, ending_of
+from trackside.proxy.answered import ending_of, read_answer
+from trackside.proxy.arrivals import Ending, arrival_of, dialect_of_turn
 from trackside.proxy.capture import read_flows
 
 
@@ -40,5 +41,6 @@ def read_requests(path: Path) -> Iterator[Captured]:
             arrival = arrival_of(flow, dialect)
         except BodyError as error:
             problem = str(error)
-        ending = ending_of(flow, flow.request.timestamp_end or 0.0)
+        answer = read_answer(flow, dialect.name)
+        ending = ending_of(flow, flow.request.timestamp_end or 0.0, answer)
         yield Captured(f"{path.name}:{flow.id[:8]}", arrival, problem, ending)

@@ -17,7 +17,7 @@ def parameter_breaks(pair: Pair) -> Iterator[Break]:
     """Yield a break for each member that changed, other than head and history."""
     old, new = pair.old.members, pair.new.members
     dialect = pair.new.body.dialect
-    prompt = {"tools", dialect.history, dialect.system}
+    prompt = {"tools", dialect.history, dialect.system, "previous_response_id"}
     for name in [*new, *(name for name in old if name not in new)]:
         if name not in prompt:
             mine = _value(pair.old.body.raw, old.get(name))
@@ -61,7 +61,7 @@ def _break(pair: Pair, name: str, path: str, sub: str) -> Break:
     if sub in ("limits", "metadata"):
         return pair.breaks_at(("wire_only", sub), path, 0, None, at, side=BENIGN)
     # A choice of tools is rarely rendered: a change, at no cost of its own.
-    before = pair.old.body.size_bytes if sub == "tool_choice" else 0
+    before = pair.old.size_bytes if sub == "tool_choice" else 0
     found = pair.breaks_at(("params_changed", sub), path, before, None, at)
     return replace(found, old=old, new=new)
 

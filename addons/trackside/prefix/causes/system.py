@@ -24,8 +24,14 @@ _FAMILIES = re.compile(
 def system_breaks(pair: Pair) -> Iterator[Break]:
     """Yield what changed in the system text: its member, then leading messages."""
     old, new = pair.old, pair.new
-    yield from _blocks(pair, [*_member(old)], [*_member(new)], old.before_system(0))
+    yield from member_breaks(pair)
     yield from _blocks(pair, [*_leading(old)], [*_leading(new)], old.before_unit(0))
+
+
+def member_breaks(pair: Pair) -> Iterator[Break]:
+    """Yield what changed in the member that holds the system text."""
+    old, new = pair.old, pair.new
+    yield from _blocks(pair, [*_member(old)], [*_member(new)], old.before_system(0))
 
 
 def _member(view: View) -> Iterator[tuple[str, int, Span, int]]:
@@ -48,6 +54,7 @@ def _blocks(
     new: list[tuple[str, int, Span, int]],
     start: int,
 ) -> Iterator[Break]:
+    shift = -pair.old.tools_bytes
     for (_, before, mine, digest), (path, _, other, found) in zip(
         old, new, strict=False
     ):
@@ -56,16 +63,26 @@ def _blocks(
                 _text(mine.of(pair.old.body.raw)), _text(other.of(pair.new.body.raw))
             )
             yield pair.breaks_at(
-                cause, path, before, mine, other, resolution=resolution
+                cause,
+                path,
+                before,
+                mine,
+                other,
+                resolution=resolution,
+                shift=shift,
             )
     if len(old) > len(new):
         path, before, mine, _ = old[len(new)]
         at = pair.new.body.history.base
-        yield pair.breaks_at(("system_changed", "text"), path, before, mine, at)
+        yield pair.breaks_at(
+            ("system_changed", "text"), path, before, mine, at, shift=shift
+        )
     elif len(new) > len(old):
         path, _, other, _ = new[len(old)]
         before = old[-1][1] + old[-1][2].end - old[-1][2].start if old else start
-        yield pair.breaks_at(("system_changed", "text"), path, before, None, other)
+        yield pair.breaks_at(
+            ("system_changed", "text"), path, before, None, other, shift=shift
+        )
 
 
 def _change(old: str, new: str) -> tuple[tuple[str, str], str]:

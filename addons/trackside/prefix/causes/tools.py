@@ -56,6 +56,7 @@ def _edited(
                 pair.old.tool(old[name][0]),
                 pair.new.tool(index),
                 resolution=resolution,
+                shift=pair.old.system_bytes,
             )
 
 
@@ -80,6 +81,7 @@ def _break(pair: Pair, cause: tuple[str, str], index: int) -> Break:
         old.before_tool(index),
         old.tool(index) if has_old else None,
         new.tool(index) if has_new else end,
+        shift=old.system_bytes,
     )
 
 

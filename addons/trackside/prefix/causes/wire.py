@@ -33,6 +33,24 @@ def wire_breaks(
             )
 
 
+def alike_head(pair: Pair) -> Iterator[tuple[str, int, Span, Span]]:
+    """Yield path, bytes before, and places of units of the head that are alike."""
+    old, new = pair.old, pair.new
+    mine, other = old.body.head, new.body.head
+    if mine is other:
+        return
+    before = 0
+    for n, (a, b) in enumerate(zip(mine.tools, other.tools, strict=False)):
+        if a.digest == b.digest:
+            yield f"tools[{n}]", before, old.tool(n), new.tool(n)
+        before += a.size_bytes
+    name = new.body.dialect.system
+    for n, (a, b) in enumerate(zip(mine.system, other.system, strict=False)):
+        if a.digest == b.digest:
+            yield f"{name}[{n}]", before, old.system(n), new.system(n)
+        before += a.size_bytes
+
+
 def wire_kind(old: bytes, new: bytes) -> str:
     """Return how two units differ of which a prompt shows the same.
 

@@ -66,6 +66,8 @@ def script(asked: Asked) -> Reply | None:
         return Reply(json.dumps(told).encode())
     for dialect in DIALECTS.values():
         if asked.path.partition("?")[0] == dialect.path:
+            if asked.json.get("stream") is False:  # nobody could read on from that
+                return Reply(b"{}", headers={"Content-Type": "application/json"})
             if dialect.continues(asked):
                 return phase2(dialect, asked)
             return Reply(_phase1(dialect, asked), headers=dict(dialect.kind))
@@ -202,6 +204,36 @@ def _messages_stream(
     yield _named("message_stop")
 
 
+def _vllm_messages_stream(
+    reasoning: Iterable[str], content: Iterable[str], tokens: int = 9
+) -> Iterator[bytes]:
+    """Yield events as vLLM does: its indices come last, all counts at the end."""
+    message = {"id": "chatcmpl-1", "type": "message", "role": "assistant"}
+    told = {"input_tokens": 9, "output_tokens": 0}
+    more = {"content": [], "stop_reason": None, "stop_sequence": None, "usage": told}
+    yield _named("message_start", message={**message, "model": "x", **more})
+    index = 0
+    for kind, texts in (("thinking", reasoning), ("text", content)):
+        at: dict[str, int] = {}
+        for text in texts:
+            if not at:
+                at = {"index": index}
+                block = {"type": kind, kind: ""}
+                yield _named("content_block_start", content_block=block, **at)
+            delta = {"type": f"{kind}_delta", kind: text}
+            yield _named("content_block_delta", delta=delta, **at)
+        if at:
+            yield _named("content_block_stop", **at)
+            index += 1
+    cached = {"cache_creation_input_tokens": 0, "cache_read_input_tokens": 4}
+    yield _named(
+        "message_delta",
+        delta={"stop_reason": "end_turn", "stop_sequence": None},
+        usage={"input_tokens": 5, "output_tokens": tokens, **cached},
+    )
+    yield _named("message_stop")
+
+
 def _read_messages(response: httpx.Response) -> Got:
     got, kinds, is_open = Got(), list[str](), False
     events = list(named_events(response))
@@ -267,8 +299,13 @@ class _Numbered:
 
 
 def _responses_stream(
-    reasoning: Iterable[str], content: Iterable[str], tokens: int = 9
+    reasoning: Iterable[str],
+    content: Iterable[str],
+    tokens: int = 9,
+    *,
+    thought: str = "content_part",
 ) -> Iterator[bytes]:
+    """Yield events as vLLM does; `thought` is what it calls a part of reasoning."""
     event = _Numbered()
     told = {"id": "resp_1", "object": "response", "model": "m", "created_at": 17}
     yield event("created", response={**told, "status": "in_progress", "output": []})
@@ -280,19 +317,20 @@ def _responses_stream(
     for kind, name, part, texts in kinds:
         item = {"id": name, "type": kind, "content": []}
         at = {"item_id": name, "output_index": len(output), "content_index": 0}
-        text = ""
+        text, parts = "", ""
         for more in texts:
             if not text:
                 where = {"output_index": len(output)}
                 yield event("output_item.added", item=item, **where)
                 new = {"type": part, "text": ""}
-                yield event("content_part.added", part=new, **at)
+                parts = thought if kind == "reasoning" else "content_part"
+                yield event(f"{parts}.added", part=new, **at)
             text += more
             yield event(f"{part}.delta", delta=more, **at)
         if text:
             whole = {"type": part, "text": text}
             yield event(f"{part}.done", text=text, **at)
-            yield event("content_part.done", part=whole, **at)
+            yield event(f"{parts}.done", part=whole, **at)
             output.append({**item, "status": "completed", "content": [whole]})
             where = {"output_index": len(output) - 1}
             yield event("output_item.done", item=output[-1], **where)
@@ -360,6 +398,20 @@ DIALECTS: dict[str, Dialect] = {
         path="/v1/responses",
         body=_responses_body,
         stream=_responses_stream,
+        read=_read_responses,
+        low={"reasoning": {"effort": "low"}},
+    ),
+    "messages, vLLM": Dialect(
+        path="/vllm/v1/messages",
+        body=_messages_body,
+        stream=_vllm_messages_stream,
+        read=_read_messages,
+        low={"thinking": {"type": "enabled"}, "output_config": {"effort": "low"}},
+    ),
+    "responses, newer vLLM": Dialect(
+        path="/vllm/v1/responses",
+        body=_responses_body,
+        stream=partial(_responses_stream, thought="reasoning_part"),
         read=_read_responses,
         low={"reasoning": {"effort": "low"}},
     ),

@@ -163,12 +163,35 @@ def test_turns_that_are_not_streamed_are_handed_off(proxy: Proxy) -> None:
     handed_off(proxy, before + 2)
 
 
+@pytest.mark.parametrize(
+    ("path", "limit"), [("/v1/completions", "max_tokens"), ("/completion", "n_predict")]
+)
+def test_texts_that_are_not_streamed_are_handed_off(
+    proxy: Proxy, engine: Engine, path: str, limit: str
+) -> None:
+    body = {"prompt": rendered(engine), "temperature": 0, limit: ANSWER_TOKENS}
+    before = len(re.findall(COMPLETED, proxy.log))
+    told = post(proxy.url + path, body).json()
+    (choice,) = told.get("choices") or [{"text": told["content"]}]
+    reasoning, closer, answer = choice["text"].partition("\n</think>\n\n")
+    assert closer
+    assert len(reasoning) > 100
+    assert answer.strip()
+    tokens = told.get("usage", told)
+    count = tokens.get("completion_tokens", tokens.get("tokens_predicted"))
+    assert 100 < count <= ANSWER_TOKENS
+    wait_until(lambda: len(re.findall(COMPLETED, proxy.log)) > before)
+
+
 BODIES: dict[str, dict[str, Any]] = {
-    "/v1/completions": {"prompt": "The capital of France is", "max_tokens": 20},
-    "/completion": {"prompt": "The capital of France is", "n_predict": 20},
+    "/v1/completions": {"prompt": "The capital of France is", "max_tokens": 40},
+    "/completion": {"prompt": "The capital of France is", "n_predict": 40},
     "/v1/chat/completions": {"messages": list(HEALTHY[0].messages), "max_tokens": 700},
     "/v1/messages": {"messages": list(HEALTHY[0].messages), "max_tokens": 700},
-    "/v1/responses": {"input": list(HEALTHY[0].messages), "max_output_tokens": 700},
+    "/v1/responses": {
+        "input": HEALTHY[0].messages[-1]["content"],
+        "max_output_tokens": 700,
+    },
 }
 
 
@@ -177,14 +200,15 @@ BODIES: dict[str, dict[str, Any]] = {
 def test_a_healthy_answer_is_the_engines(
     proxy: Proxy, engine: Engine, path: str, stream: bool
 ) -> None:
-    """Streams keep every byte; bodies every value and header."""
+    """Streams keep every byte; bodies every value, in order, and header."""
     body = {"model": "m", "temperature": 0, "stream": stream, **BODIES[path]}
     post(engine.url + path, body)  # so that both find the same cache
     direct, got = post(engine.url + path, body), post(proxy.url + path, body)
+    assert direct.status_code == got.status_code == 200
     if stream:
         assert normal(got.content) == normal(direct.content)
         return
-    assert json.loads(normal(got.content)) == json.loads(normal(direct.content))
+    assert members(normal(got.content)) == members(normal(direct.content))
     assert set(got.headers) == set(direct.headers)
     kind = "content-type"
     assert got.headers[kind] == direct.headers[kind]
@@ -192,6 +216,11 @@ def test_a_healthy_answer_is_the_engines(
 
 def post(url: str, body: dict[str, Any]) -> httpx.Response:
     return httpx.post(url, json=body, timeout=120)
+
+
+def members(body: bytes) -> Any:
+    """Read JSON, with members in their order."""
+    return json.loads(body, object_pairs_hook=list)
 
 
 def normal(stream: bytes) -> bytes:

@@ -5,7 +5,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from handoff.shapes import FINGERPRINT, llama_cpp, sglang, vllm
+from trackside.handoff import asks
 from trackside.handoff.asks import ask
+from trackside.wire import DIALECTS
 from trackside.wire.chat import Message, Reader
 from trackside.wire.request import parse
 from wire.streams import DONE, all_cuts, cut, cuts
@@ -222,3 +224,30 @@ def test_the_clients_own_last_words_stay():
     asked = asked_of("llama.cpp", "Enough.", reasoning_budget_message="Mine.")
     assert json.loads(asked.body)["reasoning_budget_message"] == "Mine."
     assert asked.armed
+
+
+TEXT_EVENT = (
+    b'data: {"choices":[{"text":"a","index":0,"finish_reason":%s}],"id":"c"%s}\n\n'
+)
+TIMINGS = b',"timings":{"predicted_n":1,"predicted_ms":2.5}'
+
+
+def test_timings_of_a_text_completion_are_asked_for_and_hidden():
+    asked = asks.ask_timings(b'{"prompt":"a"}', "llama.cpp")
+    assert asked.body == b'{"prompt":"a","timings_per_token":true}'
+    reader = DIALECTS["completions"].reader()
+    said, last = TEXT_EVENT % (b"null", TIMINGS), TEXT_EVENT % (b'"stop"', TIMINGS)
+    got = b"".join(map(asked.hide, reader.feed(said + last)))
+    assert got == TEXT_EVENT % (b"null", b"") + last
+
+
+@pytest.mark.parametrize(
+    ("body", "engine"),
+    [
+        pytest.param(b"{}", None, id="unknown engine"),
+        pytest.param(b"{}", "vllm", id="another engine"),
+        pytest.param(b'{"timings_per_token":false}', "llama.cpp", id="client's own"),
+    ],
+)
+def test_timings_are_not_asked_for(body, engine):
+    assert asks.ask_timings(body, engine) == asks.Asked(body, None)

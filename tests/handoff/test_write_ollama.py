@@ -105,3 +105,35 @@ def test_garbage_does_no_harm(junk: bytes) -> None:
 
 def test_a_failure_is_an_error_line() -> None:
     assert read(Lines().fail("gone")) == [{"error": "gone"}]
+
+
+@pytest.mark.parametrize(
+    ("times", "spent_ns"),
+    [
+        pytest.param(("22.000000000Z", "24.500000000Z"), 2_500_000_000, id="told"),
+        pytest.param(("22.123456789Z", "22.123456999Z"), 0, id="hardly any"),
+        pytest.param(("24Z", "22Z"), 0, id="a clock that was set back"),
+        pytest.param(("22Z", "soon"), 0, id="no time"),
+        pytest.param(("22Z", "23"), 0, id="no zone"),
+    ],
+)
+@pytest.mark.parametrize("form", [Lines, Generated])
+def test_the_time_of_phase_1_is_in_the_totals(
+    form: type[Lines], times: tuple[str, str], spent_ns: int
+) -> None:
+    lines, minute = form(), "2026-08-21T18:48:"
+    for time in (times[0], times[0], times[1]):
+        lines.follow(line(minute + time))
+    lines.follow(Message(b"", ()))
+    lines.follow(line(minute + times[1]))
+    told = {"total_duration": 900, "eval_duration": 300, "load_duration": 7}
+    lines.heard(line(minute + "59Z", **told, done=True))
+    (last,) = read(lines.close("stop", COUNTS))
+    assert last["eval_duration"] == 300 + spent_ns
+    assert last["total_duration"] == 900 + spent_ns
+    assert last["load_duration"] == 7
+
+
+def test_durations_that_are_not_told_are_not_made_up() -> None:
+    (last,) = read(after(Lines()).close("stop", COUNTS))
+    assert "eval_duration" not in last

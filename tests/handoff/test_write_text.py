@@ -10,6 +10,7 @@ import pytest
 from trackside.handoff.event import unnamed
 from trackside.handoff.usage import Counts
 from trackside.handoff.write_text import Native, Text
+from trackside.wire.pieces import Usage
 from trackside.wire.stream import Message
 
 HEAD = {"id": "cmpl-1", "created": 17, "model": "m", "object": "text_completion"}
@@ -52,6 +53,33 @@ def test_a_completion_keeps_its_head_and_ends_once() -> None:
         "total_tokens": 21,
         "prompt_tokens_details": {"cached_tokens": 4},
     }
+
+
+def timed(n: int, ms: float) -> Message:
+    timings = {"predicted_n": n, "predicted_ms": ms, "prompt_n": n}
+    return Message(b"", (Usage(9, n, None, 0, timings, False),))
+
+
+def test_timings_are_those_of_both_phases() -> None:
+    form = text()
+    form.follow(timed(20, 400.0))
+    form.follow(timed(30, 600.0))
+    form.heard(timed(10, 200.0))
+    assert b"timings" not in form.text("Blue")
+    last = read(form.close("stop", COUNTS).removesuffix(b"data: [DONE]\n\n"))[-1]
+    assert last["timings"]["predicted_n"] == 40
+    assert last["timings"]["predicted_ms"] == 800.0
+    assert last["timings"]["prompt_n"] == 30
+    assert last["timings"]["predicted_per_second"] == 50.0
+
+
+@pytest.mark.parametrize(("make", "first"), [(Text, HEAD), (Native, NATIVE)])
+def test_what_is_true_of_one_event_is_not_told_again(make: Any, first: Any) -> None:
+    form = make()
+    of_one = {"tokens_predicted": 1, "timings": {"predicted_n": 1}}
+    form.follow(Message(unnamed({**first, "choices": [], **of_one}), ()))
+    (said,) = read(form.text("Blue"))
+    assert not set(said) & set(of_one)
 
 
 def test_usage_that_is_not_wanted_is_not_told() -> None:

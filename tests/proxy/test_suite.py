@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import httpx
 import pytest
 
+from cases import body as chat_body
 from dialects import DIALECTS, Dialect, script
 from mitm import Proxy, mitmdump
 from scripted import Scripted, scripted
 from trackside.proxy.capture import HTTPFlow
+from trackside.wire import dialect_of
 
 CASES = ("healthy", "loop")
+WHOLE = ("messages", "responses", "completions", "llama_completion")
+"""Dialects whose whole answers llama.cpp is asked to stream."""
+CHAT = "/v1/chat/completions"
+HEALTHY = {"role": "user", "content": "healthy"}
 UNDIFFED = ("llama_completion",)  # llama.cpp's own route: agents do not use it
 
 
@@ -24,11 +31,31 @@ def engine() -> Iterator[Scripted]:
         yield state
 
 
+IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+FORM = {"name": "f", "schema": {"type": "object"}}
+TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {}}}]
+AS_IT_IS: dict[str, tuple[str, dict[str, Any], bool]] = {
+    "several choices": (CHAT, {"n": 2}, True),
+    "held by the server": ("/v1/responses", {"previous_response_id": "r"}, True),
+    "several prompts": ("/v1/completions", {"prompt": ["healthy", "b"]}, True),
+    "images": (
+        CHAT,
+        {"messages": [HEALTHY, {"role": "user", "content": [IMAGE]}]},
+        False,
+    ),
+    "logprobs": (CHAT, {"logprobs": True, "top_logprobs": 2}, False),
+    "a JSON schema": (
+        CHAT,
+        {"response_format": {"type": "json_schema", "json_schema": FORM}},
+        False,
+    ),
+    "parallel calls": (CHAT, {"tools": TOOLS, "parallel_tool_calls": True}, False),
+}
+"""Path, members, and whether the engine must get the request as it was sent."""
+
+
 @pytest.fixture(scope="module")
-def flows(
-    engine: Scripted, tmp_path_factory: pytest.TempPathFactory
-) -> dict[tuple[str, str], list[dict[str, Any]]]:
-    """The records of each dialect and case, phase 2 and a client that left included."""
+def ran(engine: Scripted, tmp_path_factory: pytest.TempPathFactory) -> Ran:
     folder = tmp_path_factory.mktemp("suite")
     with mitmdump(engine.url, folder, script="suite.py") as proxy:
         proxy.wait_for("guard: on")
@@ -36,14 +63,42 @@ def flows(
             for case in CASES:
                 url, body = f"{proxy.url}{dialect.path}", dialect.body(case)
                 httpx.post(url, json=body, timeout=30, **tagged(name, case))
+            if name in WHOLE:
+                body = {**dialect.body("healthy"), "stream": False}
+                httpx.post(url, json=body, timeout=30, **tagged(name, "whole"))
             leave(proxy, name, dialect)
+        kept = {name: ask(engine, proxy, name) for name in AS_IT_IS}
         time.sleep(1.5)
         found: dict[tuple[str, str], list[dict[str, Any]]] = {}
         for flow in proxy.stop():
             if case := flow.request.headers.get("x-case"):
                 name = flow.request.headers["x-dialect"]
                 found.setdefault((name, case), []).append(records(flow))
-    return found
+    return Ran(found, kept)
+
+
+@pytest.fixture(scope="module")
+def flows(ran: Ran) -> dict[tuple[str, str], list[dict[str, Any]]]:
+    """The records of each dialect and case, phase 2 and a client that left included."""
+    return ran.flows
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What was told of every flow, and what went through of some."""
+
+    flows: dict[tuple[str, str], list[dict[str, Any]]]
+    kept: dict[str, tuple[Any, Any, bytes, bytes]]
+
+
+def ask(engine: Scripted, proxy: Proxy, name: str) -> tuple[Any, Any, bytes, bytes]:
+    """Return what was sent, what came, and the answers without a proxy and with it."""
+    path, more, _ = AS_IT_IS[name]
+    bodies = {d.path: d.body for d in DIALECTS.values()}
+    body = {**bodies.get(path, chat_body)("healthy"), **more}
+    direct = httpx.post(engine.url + path, json=body, timeout=30)
+    got = httpx.post(proxy.url + path, json=body, timeout=30, **tagged(name, "kept"))
+    return body, engine.asked[-1].json, direct.content, got.content
 
 
 def tagged(name: str, case: str) -> dict[str, Any]:
@@ -74,12 +129,23 @@ every = pytest.mark.parametrize("name", DIALECTS)
 def test_a_healthy_turn_is_accounted_once(name: str, flows: Any) -> None:
     (told,) = flows[name, "healthy"]
     turn = told["turn"]
-    assert turn["api"] == name
+    assert turn["api"] == dialect_of(DIALECTS[name].path)
     assert ("diff" in told) is (name not in UNDIFFED)
     assert turn["end"]["stage"] == "complete"
     assert turn["end"]["by"] == "engine"
     assert turn["ttft_s"] is not None
     assert turn["usage"]["completion"]
+    assert told["guard"]["tripped"] is False
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_turn_that_is_not_streamed_is_watched_and_timed(
+    name: str, flows: Any
+) -> None:
+    (told,) = flows[name, "whole"]
+    assert told["turn"]["ttft_s"] is not None
+    assert told["turn"]["end"]["stage"] == "complete"
+    assert told["turn"]["usage"]["completion"]
     assert told["guard"]["tripped"] is False
 
 
@@ -100,3 +166,15 @@ def test_a_looping_turn_and_its_phase_2_are_told_apart(name: str, flows: Any) ->
 def test_a_client_that_leaves_in_the_reasoning_is_told(name: str, flows: Any) -> None:
     turn = flows[name, "left"][0]["turn"]
     assert (turn["end"]["by"], turn["end"]["stage"]) == ("client", "reasoning")
+
+
+@pytest.mark.parametrize("name", AS_IT_IS)
+def test_what_the_guard_cannot_act_on_passes_and_is_timed(name: str, ran: Ran) -> None:
+    sent, came, direct, got = ran.kept[name]
+    assert got == direct
+    if AS_IT_IS[name][2]:
+        assert came == sent
+    assert {key: came[key] for key in sent} == sent
+    (told,) = ran.flows[name, "kept"]
+    assert told["turn"]["ttft_s"] is not None
+    assert told["turn"]["end"]["stage"] == "complete"

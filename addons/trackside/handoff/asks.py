@@ -79,11 +79,22 @@ def ask_usage(body: bytes, request: Request, engine: Engine | None) -> Asked:
     return Asked(body, _HideAllUsage(cut))
 
 
+def ask_timings(body: bytes, engine: Engine | None) -> Asked:
+    """Ask llama.cpp for counts and times with every part of a text completion."""
+    if engine != "llama.cpp" or b'"timings_per_token"' in body:
+        return Asked(body, None)
+    body = add_members(body, {"timings_per_token": True})
+    return Asked(body, _HideTimings(in_usage=False))
+
+
 def ask_for_stream(body: bytes, dialect: str) -> Asked:
     """Ask for a stream on behalf of a client that wants none, to watch it."""
     if dialect == "chat":
         body = merge_members(body, "stream_options", {"include_usage": True})
-    return Asked(add_members(body, {"stream": True}), None)
+    wishes: dict[str, JSON] = {"stream": True}
+    if dialect == "completions":  # tells if a character was cut off
+        wishes["timings_per_token"] = True
+    return Asked(add_members(body, wishes), None)
 
 
 def _unsaid(wishes: Mapping[str, JSON], body: bytes) -> dict[str, JSON]:

@@ -11,12 +11,16 @@ from trackside.handoff.phases import Phase1
 from trackside.handoff.rewrite import Rewriter
 from trackside.handoff.strategy import Engine
 from trackside.handoff.usage import Counts
-from trackside.handoff.whole import Whole, WholeChat, WholeMessage, WholeResponse
+from trackside.handoff.whole import Whole, WholeMessage, WholeResponse
+from trackside.handoff.whole_chat import WholeChat
+from trackside.handoff.whole_ollama import WholeGenerated, WholeLines
+from trackside.handoff.whole_text import WholeNative, WholeText
 from trackside.handoff.write_messages import Messages
 from trackside.handoff.write_ollama import Generated, Lines
 from trackside.handoff.write_responses import Responses
 from trackside.handoff.write_text import Native, Text
 from trackside.handoff.writing import Form, Writing
+from trackside.wire.request import Request
 from trackside.wire.stream import Message
 
 
@@ -68,12 +72,45 @@ TO_CHAT: Mapping[str, Callable[[Members, Engine], Members]] = {
 """The chat request that asks for the same, where phase 2 goes by chat."""
 
 
-WHOLES: Mapping[tuple[Engine, str], type[Whole]] = {
+WHOLES: Mapping[tuple[Engine, str], Callable[[], Whole]] = {
     ("llama.cpp", "chat"): WholeChat,
     ("llama.cpp", "messages"): WholeMessage,
     ("llama.cpp", "responses"): WholeResponse,
+    ("llama.cpp", "completions"): WholeText,
+    ("llama.cpp", "llama_completion"): WholeNative,
+    ("ollama", "ollama_chat"): WholeLines,
+    ("ollama", "ollama_generate"): WholeGenerated,
 }
 """What makes one body of a stream, by engine and dialect; others are not streamed."""
+
+_ONLY_WHOLE = (b'"return_tokens"', b'"response_fields"')
+"""Members of llama.cpp's requests that make a whole answer differ from a stream."""
+
+SHORT_TOKENS = 32
+"""An answer below this can't run away, and may end before its stream says anything."""
+
+
+def whole_for(engine: Engine | None, request: Request, body: bytes) -> Whole | None:
+    """Return what makes the body that a request wants; None where it can't be exact.
+
+    llama.cpp repeats a prefilled message only in whole answers, and a stream lacks text
+    that might have become a stop word when the limit came.
+
+    Parameters:
+        engine: None if it is not known.
+    """
+    make = WHOLES.get((engine, request.dialect)) if engine else None
+    limit = request.max_tokens
+    if make is None or request.logprobs or (limit and limit < SHORT_TOKENS):
+        return None
+    if engine == "llama.cpp":
+        is_prefilled = request.last_role == "assistant"
+        differs = any(name in body for name in _ONLY_WHOLE)
+        if is_prefilled or request.stop_words or differs:
+            return None
+    if request.dialect == "ollama_chat":
+        return WholeLines(has_tools=request.has_tools)
+    return make()
 
 
 def writer(phase1: Phase1, form: Form | None) -> Writer:

@@ -1,8 +1,10 @@
 """The one JSON body of a turn that was streamed for the guard's sake alone.
 
 A body is rebuilt from what a streaming client would have got, handoff and all, and
-only where it comes out as the engine itself would have sent it: llama.cpp's chat,
-messages and responses, compared live in tests/test_dialects_live.py.
+only where it comes out as the engine itself would have sent it: from engines that make
+both out of the same parts. vLLM reads a whole answer by other code than a streamed one
+(white space and calls come out otherwise), and vLLM, mlx-lm and SGLang have members in
+it that the stream does not tell, by version.
 """
 
 from __future__ import annotations
@@ -13,14 +15,18 @@ from typing import Any, Protocol
 import msgspec
 
 from trackside.wire import sse
-
-JSON_TYPE = "application/json; charset=utf-8"
+from trackside.wire.errors import WireError
+from trackside.wire.respell import decode_leniently
+from trackside.wire.stream import Decoder
 
 type Object = dict[str, Any]
 
 
 class Whole(Protocol):
     """Gathers a stream into a body."""
+
+    media_type: str
+    """What the engine calls its whole bodies."""
 
     def add(self, data: bytes) -> None:
         """Take bytes that a streaming client would have got."""
@@ -31,21 +37,32 @@ class Whole(Protocol):
         ...
 
 
-class Objects:
-    """Yields the JSON objects in a stream of events; skips what is none."""
+_decode = msgspec.json.Decoder().decode
 
-    def __init__(self) -> None:
-        self._decoder = sse.Decoder()
+
+class Objects:
+    """Yields the JSON objects in a stream; skips what is none.
+
+    Parameters:
+        decoder: the framing, if it is not that of events.
+    """
+
+    def __init__(self, decoder: Decoder | None = None) -> None:
+        self._decoder = decoder or sse.Decoder()
 
     def read(self, data: bytes) -> Iterator[Object]:
         """Yield the objects that `data` completes."""
         for event in self._decoder.feed(data):
             try:
-                value = msgspec.json.decode(event.data or b"")
-            except (msgspec.DecodeError, RecursionError):
+                value = decode_leniently(_decode, event.data or b"")
+            except (WireError, msgspec.DecodeError):
                 continue
             if isinstance(value, dict):
                 yield value
+
+
+BROKEN_OFF = {"message": "the engine broke off", "type": "server_error"}
+"""What is wrong with a stream that ended without a finish."""
 
 
 def failed(error: Any) -> tuple[int, bytes]:
@@ -60,78 +77,10 @@ def failed(error: Any) -> tuple[int, bytes]:
     return status, msgspec.json.encode({"error": error})
 
 
-class WholeChat:
-    """A chat completion of one choice."""
-
-    def __init__(self) -> None:
-        self._objects = Objects()
-        self._head: Object = {}
-        self._tail: Object = {}  # usage and timings
-        self._texts: dict[str, list[str]] = {"content": [], "reasoning_content": []}
-        self._calls: dict[int, Object] = {}
-        self._finish: str | None = None
-        self._error: Any = None
-
-    def add(self, data: bytes) -> None:
-        """See `Whole.add`. O(length)."""
-        for chunk in self._objects.read(data):
-            self._error = chunk.get("error", self._error)
-            choices = chunk.get("choices")
-            for key in ("usage", "timings"):
-                if key in chunk:
-                    self._tail[key] = chunk[key]
-            if isinstance(choices, list) and choices and isinstance(choices[0], dict):
-                self._head = self._head or chunk
-                self._finish = choices[0].get("finish_reason") or self._finish
-                self._add_delta(choices[0].get("delta"))
-
-    def _add_delta(self, delta: Any) -> None:
-        if not isinstance(delta, dict):
-            return
-        for key, texts in self._texts.items():
-            if isinstance(text := delta.get(key), str):
-                texts.append(text)
-        for part in delta.get("tool_calls") or ():
-            function = part.get("function") or {}
-            call = self._calls.setdefault(
-                part.get("index", 0), {"name": "", "arguments": [], "id": None}
-            )
-            call["name"] = function.get("name") or call["name"]
-            call["id"] = part.get("id") or call["id"]
-            call["arguments"].append(function.get("arguments") or "")
-
-    def body(self) -> tuple[int, bytes]:
-        """See `Whole.body`."""
-        if self._error is not None:
-            return failed(self._error)
-        message: Object = {"role": "assistant"}
-        message["content"] = "".join(self._texts["content"])
-        if thought := "".join(self._texts["reasoning_content"]):
-            message["reasoning_content"] = thought
-        if self._calls:
-            message["tool_calls"] = [_call(call) for call in self._calls.values()]
-        choice = {"finish_reason": self._finish, "index": 0, "message": message}
-        head = self._head
-        body: Object = {"choices": [choice]}
-        for key in ("created", "model", "system_fingerprint"):
-            if key in head:
-                body[key] = head[key]
-        body["object"] = "chat.completion"
-        if "usage" in self._tail:
-            body["usage"] = self._tail["usage"]
-        body["id"] = head.get("id", "")
-        if "timings" in self._tail:
-            body["timings"] = self._tail["timings"]
-        return 200, msgspec.json.encode(body)
-
-
-def _call(call: Object) -> Object:
-    function = {"name": call["name"], "arguments": "".join(call["arguments"])}
-    return {"type": "function", "function": function, "id": call["id"]}
-
-
 class WholeMessage:
-    """An Anthropic message."""
+    """An Anthropic message, as llama.cpp makes it."""
+
+    media_type = "application/json; charset=utf-8"
 
     def __init__(self) -> None:
         self._objects = Objects()
@@ -166,6 +115,8 @@ class WholeMessage:
 
     def body(self) -> tuple[int, bytes]:
         """See `Whole.body`."""
+        if self._error is None and not self._message.get("stop_reason"):
+            self._error = {"type": "error", "error": BROKEN_OFF}
         if self._error is not None:
             return 500, msgspec.json.encode(self._error)
         content = []
@@ -191,8 +142,14 @@ def _input(text: str) -> Any:
         return {}
 
 
+_RESPONSE_ORDER = ("created_at", "id", "model", "object", "output")
+"""How llama.cpp's whole responses begin; the rest is in the order of the event."""
+
+
 class WholeResponse:
-    """A response: the last event of its stream has nearly all of it."""
+    """A response, as llama.cpp makes it: the last event has nearly all of it."""
+
+    media_type = "application/json; charset=utf-8"
 
     def __init__(self) -> None:
         self._objects = Objects()
@@ -203,7 +160,10 @@ class WholeResponse:
         """See `Whole.add`. O(length)."""
         for event in self._objects.read(data):
             match event:
-                case {"type": "response.completed", "response": dict(response)}:
+                case {
+                    "type": "response.completed" | "response.incomplete",
+                    "response": dict(response),
+                }:
                     self._response = response
                 case {"type": "response.failed", "response": {"error": error}}:
                     self._error = error
@@ -215,11 +175,12 @@ class WholeResponse:
     def body(self) -> tuple[int, bytes]:
         """See `Whole.body`."""
         if self._response is None:
-            return failed(self._error or {"message": "the engine broke off"})
-        response = dict(self._response)
-        output = response.get("output")
+            return failed(self._error or BROKEN_OFF)
+        told = self._response
+        output = told.get("output")
         if isinstance(output, list):
-            response["output"] = [{**item, "status": "completed"} for item in output]
-        if "created_at" in response:
-            response["completed_at"] = response["created_at"]
+            output = [{**item, "status": "completed"} for item in output]
+        response: Object = {"completed_at": told.get("created_at")}
+        response |= {key: told[key] for key in _RESPONSE_ORDER if key in told}
+        response |= {**told, "output": output}
         return 200, msgspec.json.encode(response)

@@ -5,6 +5,7 @@ Source: https://github.com/ollama/ollama/blob/main/docs/api.md
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -24,23 +25,24 @@ class Lines:
     def __init__(self) -> None:
         self._head: Object = {}  # model and time, of the latest line
         self._tail: Object = {}
+        self._began: Any = None  # time of phase 1's first line
+        self._latest = b""  # and its last one
         self._calls: dict[int, list[ToolCall]] = {}
 
     def follow(self, message: Message) -> None:
         """See `Form.follow`. O(length) once."""
         if not self._head:
-            self._read(message)
+            self._read(message.raw)
+            self._began = self._head.get("created_at")
+        self._latest = message.raw
 
     def heard(self, message: Message) -> None:
         """See `Form.heard`: each line has its time, the last one the durations."""
-        self._read(message)
+        self._read(message.raw)
 
-    def _read(self, message: Message) -> None:
-        try:
-            line = msgspec.json.decode(message.raw.strip() or b"{}")
-        except (msgspec.DecodeError, RecursionError):
-            return
-        if isinstance(line, dict) and "created_at" in line:
+    def _read(self, raw: bytes) -> None:
+        line = _object(raw)
+        if "created_at" in line:
             names = ("model", "created_at")
             self._head |= {
                 k: line[k] for k in names if k in line and k not in self._head
@@ -64,7 +66,9 @@ class Lines:
         return told
 
     def close(self, finish: str, counts: Counts) -> bytes:
-        """See `Form.close`. Durations are phase 2's, as nobody told phase 1's."""
+        """See `Form.close`. Clients divide the tokens by the time it took to make them,
+        so phase 1's is added, as far as the times of its lines tell it.
+        """
         told: Object = {"done": True, "done_reason": finish}
         if finish == "tool_calls":  # not a reason of Ollama's
             told["done_reason"] = "stop"
@@ -73,8 +77,15 @@ class Lines:
         if counts.completion is not None:
             told["eval_count"] = counts.completion
         return self._calls_told() + self._line(
-            {**self._tail, **self.saying(content=""), **told}
+            {**self._tail, **self._durations(), **self.saying(content=""), **told}
         )
+
+    def _durations(self) -> Object:
+        latest = _object(self._latest).get("created_at")
+        spent_ns = _ns_between(self._began, latest)
+        names = ("total_duration", "eval_duration")
+        known = {name: self._tail.get(name) for name in names}
+        return {k: ns + spent_ns for k, ns in known.items() if type(ns) is int}
 
     def fail(self, error: str) -> bytes:
         """See `Form.fail`."""
@@ -100,6 +111,23 @@ class Lines:
 
     def _line(self, said: Object) -> bytes:
         return msgspec.json.encode({**self._head, "done": False, **said}) + b"\n"
+
+
+def _object(raw: bytes) -> Object:
+    try:
+        value = msgspec.json.decode(raw.strip() or b"{}")
+    except (msgspec.DecodeError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _ns_between(began: Any, ended: Any) -> int:
+    """Return the time between two of Ollama's time stamps, 0 if they tell none."""
+    try:
+        spent = datetime.fromisoformat(ended) - datetime.fromisoformat(began)
+    except (TypeError, ValueError):
+        return 0
+    return max(0, spent // timedelta(microseconds=1) * 1000)
 
 
 class Generated(Lines):

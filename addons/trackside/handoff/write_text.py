@@ -11,11 +11,14 @@ from typing import Any
 from trackside.handoff.delta import read_chunk
 from trackside.handoff.event import unnamed
 from trackside.handoff.strategy import THINK
-from trackside.handoff.usage import Counts
-from trackside.wire.pieces import ToolCall
+from trackside.handoff.usage import Counts, merged_timings
+from trackside.wire.pieces import ToolCall, Usage
 from trackside.wire.stream import Message
 
 DONE = b"data: [DONE]\n\n"
+
+_OF_ONE = ("choices", "usage", "timings", "tokens_predicted", "prompt_progress")
+"""Members that are true of one event only."""
 
 
 class Text:
@@ -24,16 +27,20 @@ class Text:
     def __init__(self) -> None:
         self._head: dict[str, Any] = {}
         self._thinks = False  # phase 2 has opened a block of its own
+        self._before: dict[str, float] | None = None  # llama.cpp's timings of phase 1
+        self._after: dict[str, float] | None = None
 
     def follow(self, message: Message) -> None:
         """See `Form.follow`. O(length) once."""
+        self._before = _timings(message) or self._before
         if not self._head:
             event = read_chunk(message.raw) or {}
             if "choices" in event:
-                self._head = {k: v for k, v in event.items() if k != "choices"}
+                self._head = {k: v for k, v in event.items() if k not in _OF_ONE}
 
     def heard(self, message: Message) -> None:
         """See `Form.heard`."""
+        self._after = _timings(message) or self._after
 
     def text(self, text: str) -> bytes:
         """See `Form.text`."""
@@ -51,7 +58,10 @@ class Text:
 
     def close(self, finish: str, counts: Counts) -> bytes:
         """See `Form.close`. The counts ride on the finish, as llama.cpp's do."""
-        return self.closer() + self._chunk("", finish, **_usage(counts)) + DONE
+        told = _usage(counts)
+        if self._after:
+            told["timings"] = merged_timings(self._before, self._after)
+        return self.closer() + self._chunk("", finish, **told) + DONE
 
     def fail(self, error: str) -> bytes:
         """See `Form.fail`."""
@@ -64,6 +74,13 @@ class Text:
     def _chunk(self, text: str, finish: str | None = None, **more: Any) -> bytes:
         choice = {"text": text, "index": 0, "logprobs": None, "finish_reason": finish}
         return unnamed({**self._head, "choices": [choice], **more})
+
+
+def _timings(message: Message) -> dict[str, float] | None:
+    for piece in message.pieces:
+        if isinstance(piece, Usage) and piece.timings:
+            return piece.timings
+    return None
 
 
 def _usage(counts: Counts) -> dict[str, Any]:
@@ -90,7 +107,8 @@ class Native(Text):
     def follow(self, message: Message) -> None:
         """See `Form.follow`. O(length) once."""
         if not self._head:
-            self._head = read_chunk(message.raw) or {}
+            event = read_chunk(message.raw) or {}
+            self._head = {k: v for k, v in event.items() if k not in _OF_ONE}
 
     def heard(self, message: Message) -> None:
         """See `Form.heard`: the last frame tells settings and timings."""

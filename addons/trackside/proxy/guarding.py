@@ -10,7 +10,7 @@ import msgspec
 from mitmproxy import http
 
 from trackside.handoff import asks, record, text
-from trackside.handoff.dialects import FORMS, WHOLES
+from trackside.handoff.dialects import FORMS, whole_for
 from trackside.handoff.engines import by_server
 from trackside.handoff.record import KEY
 from trackside.handoff.strategy import Engine
@@ -24,6 +24,7 @@ from trackside.proxy.guarded import Guarded, Settings
 from trackside.proxy.reading import new_reader, read_request, read_response, turn_of
 from trackside.proxy.tap import read_by, streams, unbound
 from trackside.wire import DIALECTS, dialect_of
+from trackside.wire.edit import add_members
 from trackside.wire.request import Request
 
 logger = logging.getLogger(__name__)
@@ -107,16 +108,19 @@ class Guarding:
             self._asking.add(task)
             task.add_done_callback(self._asking.discard)
         content = flow.request.content or b""
-        whole = None
+        whole, streamed = None, content
         if not request.stream:
-            whole = engine and WHOLES.get((engine, dialect))
-            if whole is None or request.logprobs:
+            whole = whole_for(engine, request, content)
+            if whole is None:
                 return
             request = msgspec.structs.replace(request, include_usage=True)
             asked = asks.ask_for_stream(content, dialect)
+            streamed = add_members(content, {"stream": True})
         elif dialect == "chat":
             closing = policy.closing if policy.ends_in_place else None
             asked = asks.ask(content, request, engine, closing)
+        elif dialect == "completions":
+            asked = asks.ask_timings(content, engine)
         else:
             asked = asks.Asked(content, None)
         self._turns[flow.id] = Guarded(
@@ -126,10 +130,10 @@ class Guarding:
             form=FORMS[dialect]() if dialect in FORMS else None,
             opened=text.opened(content, dialect),
             asked=asked,
-            whole=whole() if whole else None,
+            whole=whole,
             turn=lambda: turn_of(
                 dialect,
-                content,
+                streamed,
                 request,
                 policy.engine or self._engines.get(upstream) or "openai",
             ),

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from mitmproxy import http
 
-from trackside.handoff.whole import JSON_TYPE, Whole, failed
+from trackside.handoff.whole import Whole, failed
 from trackside.proxy.handoff import Handoff
 from trackside.proxy.pace import Pace
 from trackside.wire.stream import Message, Reader
@@ -136,7 +136,7 @@ class Tap:
             logger.exception("tap: no body could be made of a stream")
             status, content = failed({"message": "no body could be made of a stream"})
         response.status_code, response.raw_content = status, content
-        response.headers["content-type"] = JSON_TYPE
+        response.headers["content-type"] = self.whole.media_type
         response.headers["content-length"] = str(len(content))
 
     @property

@@ -40,6 +40,7 @@ class Request(msgspec.Struct, frozen=True):
     include_usage: bool  # the client gets usage at the end of the stream
     continuous_usage: bool  # the client wants usage on every chunk
     logprobs: bool
+    stop_words: bool  # text may end the answer
     json_schema: bool  # the answer must have a form: a schema, a grammar, JSON
     images: bool
     last_role: str | None  # None if there is no message, or it has none
@@ -68,6 +69,8 @@ class _Body(Thinking, gc=False, kw_only=True):
     top_logprobs: Any = None
     n_probs: Any = None
     include: Any = None
+    stop: Any = None
+    stop_sequences: Any = None
     response_format: Any = None
     text: Any = None
     output_format: Any = None
@@ -120,6 +123,7 @@ def parse(dialect: str, body: bytes) -> Request:
         include_usage=not is_openai or options.get("include_usage") is True,
         continuous_usage=options.get("continuous_usage_stats") is True,
         logprobs=_has_logprobs(dialect, fields),
+        stop_words=bool(fields.stop or fields.stop_sequences),
         json_schema=_has_form(fields),
         images=conversation.may_have_images(body)
         and (

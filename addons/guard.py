@@ -20,7 +20,7 @@ from trackside.loops import budget, monitor, tokens
 from trackside.proxy import splice
 from trackside.proxy.engine import upstreams
 from trackside.proxy.guarding import Guarding, Policy
-from trackside.proxy.notes import annotate
+from trackside.proxy.notes import MARKERS, annotate
 from trackside.proxy.options import refuse_unknown, refuse_unreadable, suit_long_turns
 from trackside.proxy.tap import keep_body, stream_unbounded
 
@@ -192,10 +192,10 @@ class Guard:
         text = sentence(record)
         if record["tripped"]:
             logger.log(ALERT, "guard: %s", text)
-            annotate(flow, "guard", text, ":repeat:")
+            annotate(flow, "guard", text, MARKERS["guard"])
         elif repeats(record):
             logger.warning("guard: %s", text)
-            annotate(flow, "guard", text, ":repeat:")
+            annotate(flow, "guard", text, MARKERS["guard"])
         else:
             annotate(flow, "guard", text)
 

@@ -15,7 +15,7 @@ from mitmproxy import addonmanager, ctx, exceptions, http
 
 from trackside.ledger.store import Store
 from trackside.proxy.exporting import telemetry
-from trackside.proxy.notes import annotate
+from trackside.proxy.notes import MARKERS, annotate
 from trackside.proxy.options import (
     connect_lazily,
     refuse_unknown,
@@ -28,7 +28,6 @@ from trackside.report.line import FAULTS, turn_line
 from trackside.report.summary import Summary
 from trackside.report.telemetry import Telemetry
 
-MARKER = ":hourglass:"
 LINES = ("all", "faults", "off")
 logger = logging.getLogger("turns")
 
@@ -145,14 +144,16 @@ class Turns:
         self.turning.responseheaders(flow)
         stream_unbounded(flow)
 
-    def response(self, flow: http.HTTPFlow) -> None:
+    async def response(self, flow: http.HTTPFlow) -> None:
         """Settle the turn, also of a flow that is read from a file."""
         keep_body(flow)
+        await self.turning.readied(flow)
         self.turning.finished(flow, None)
 
-    def error(self, flow: http.HTTPFlow) -> None:
+    async def error(self, flow: http.HTTPFlow) -> None:
         """Settle the turn; most clients end one by closing."""
         keep_body(flow)
+        await self.turning.readied(flow)
         self.turning.finished(flow, flow.error.msg if flow.error else "")
 
     def done(self) -> None:
@@ -163,18 +164,19 @@ class Turns:
         if self.telemetry:
             self.telemetry.close()
 
-    def _tell(self, flow: http.HTTPFlow, record: dict[str, Any], is_new: bool) -> None:
+    def _tell(
+        self, flow: http.HTTPFlow | None, record: dict[str, Any], is_new: bool
+    ) -> None:
         if self.store:
             self.store.put(record)
         if self.telemetry and is_new:
             self.telemetry.put(record)
         is_fault = record["verdict"]["fault"] in FAULTS
-        annotate(
-            flow,
-            "turn",
-            turn_line(record, colour=False),
-            MARKER if is_fault and not flow.marked else None,
-        )
+        if flow is not None:
+            line = turn_line(record, colour=False)
+            is_free = flow.marked in ("", MARKERS["turn"])
+            marker = MARKERS["turn"] if is_fault and is_free else None
+            annotate(flow, "turn", line, marker)
         lines = ctx.options.turns_lines
         if is_new and (lines == "all" or (lines == "faults" and is_fault)):
             logger.info("turn %s", turn_line(record, colour=_takes_colour()))

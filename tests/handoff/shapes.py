@@ -222,3 +222,51 @@ def text_completion(texts: Iterable[str]) -> Iterator[bytes]:
     timings = {"cache_n": 225, "prompt_n": 1, "predicted_n": n, "predicted_ms": 172.9}
     yield event("", "stop", usage=usage, timings=timings)
     yield DONE
+
+
+def text_stream(
+    engine: str,
+    texts: Iterable[str],
+    *,
+    asked: bool,
+    stamp: str | None = FINGERPRINT,
+    finish: str = "stop",
+) -> Iterator[bytes]:
+    """`/v1/completions` of an engine that is asked for its counts, or is not.
+
+    Captured of vLLM and mlx-lm, written out from the sources of SGLang and Ollama.
+    """
+    write = dumped
+    head: dict[str, Any] = {"id": "cmpl-1", "object": "text_completion", "created": 17}
+    nulls: dict[str, Any] = {}
+    behind: dict[str, Any] = {}
+    if engine == "vllm":
+        nulls = {"stop_reason": None, "prompt_token_ids": None, "token_ids": None}
+    elif engine == "sglang":
+        nulls, behind = {"matched_stop": None}, {"usage": None}
+    elif engine == "ollama":
+        head["system_fingerprint"] = "fp_ollama"
+        zeros = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
+        behind = {"usage": zeros} if asked else {}
+    elif engine == "mlx-lm":
+        head["system_fingerprint"] = "0.32.2"
+        yield b": keepalive 43/44\n\n"
+
+        def write(data: Any) -> bytes:
+            return b"data: " + json.dumps(data).encode() + b"\n\n"
+
+    *most, last = texts
+    for text, reason in [*((text, None) for text in most), (last, finish)]:
+        choice = {"index": 0, "text": text, "logprobs": None, "finish_reason": reason}
+        told = behind
+        if engine == "vllm" and reason and stamp and not asked:
+            told = {"system_fingerprint": stamp}
+        yield write({**head, "model": "smol", "choices": [choice | nulls], **told})
+    if asked:
+        counts = {"prompt_tokens": 90, "total_tokens": 99, "completion_tokens": 9}
+        details = {"prompt_tokens_details": {"cached_tokens": 64}}
+        end = {"system_fingerprint": stamp} if engine == "vllm" and stamp else {}
+        kind = {"object": "chat.completion"} if engine == "mlx-lm" else {}
+        usage = {"usage": {**counts, **details}}
+        yield write({**head, **kind, "model": "smol", "choices": [], **usage, **end})
+    yield DONE

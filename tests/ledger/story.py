@@ -86,6 +86,7 @@ class Story:
         max_tokens: int | None = None,
         told: bool = True,
         notes: tuple[str, ...] = (),
+        upstream: str = "http://engine",
     ) -> Judged:
         """Let a thread take its next turn, `gap_s` after the last turn of anybody.
 
@@ -134,7 +135,7 @@ class Story:
             diff["effective"]["shared_bytes"] = broken["offset"]
         facts = Facts(
             flow=flow,
-            upstream="http://engine",
+            upstream=upstream,
             api="chat",
             engine=self.engine,
             model=model,

@@ -73,6 +73,14 @@ def test_gaps_and_speed_are_those_between_pieces() -> None:
     assert account.ended_s == 99.0
 
 
+def test_a_burst_has_no_speed() -> None:
+    account = Account()
+    for number in range(11):
+        account.see([Content("x")], 5.0 + number * 1e-4)
+    account.see([Usage(9, 11, None, None, None, True)], 6.0)
+    assert account.tokens_per_s() is None
+
+
 def test_the_last_counts_hold_and_null_never_overwrites_them() -> None:
     account = Account()
     account.see([Content("x"), Usage(10, 1, None, 4, None, False)], 1)

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import trackside.ledger.book as book_module
 from ledger.story import HEAD_TOKENS, Story, broken_at
+from trackside.ledger.book import Book
 from trackside.ledger.clocks import Clocks
 from trackside.ledger.turn import turn_record
 
@@ -217,3 +219,34 @@ def test_nothing_an_engine_may_say_breaks_the_book(
         assert record["verdict"]["lost_tokens"] >= 0
         assert all(tokens >= 0 for tokens in record["verdict"]["lost"].values())
         assert record["verdict"]["text"]
+
+
+def test_long_prompts_are_remembered_for_less_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(book_module, "KEPT_UNITS", 40)
+    story = Story()
+    for _ in range(30):
+        story.healthy("a1", 1)
+        assert story.book._units == sum(
+            len(past.facts.outline.units) for past in story.book._flows.values()
+        )
+        assert story.book._units <= 40
+    assert story.healthy("a1", 1).verdict.cause is None  # too long to be kept
+
+
+def test_a_turn_that_phase_2_goes_on_with_is_no_more_in_flight() -> None:
+    book = Book()
+    assert book.begin("u", "phase 1", 1.0, 0) == 0
+    assert book.begin("u", "other", 2.0, 0) == 1
+    assert book.begin("u", "phase 2", 3.0, 0, continues="phase 1") == 1
+    assert book.begin("u", "late", 4.0, 0) == 2
+    assert book.begin("v", "elsewhere", 4.0, 0, continues="late") == 0
+
+
+def test_a_turn_that_could_not_be_accounted_does_not_run_for_ever() -> None:
+    book = Book()
+    book.begin("u", "broken", 1.0, 0)
+    book.drop("u", "broken")
+    book.drop("v", "unknown")
+    assert book.begin("u", "next", 2.0, 0) == 0

@@ -105,6 +105,110 @@ def test_a_restart_makes_every_thread_cold_once() -> None:
     assert told(story.turn("a1", story.thread("a1").tokens))[0] == "healthy"
 
 
+def restart(story: Story, names: str, *, heads: str = "") -> list[Judged]:
+    """Let threads hit, the engine be started anew, and each be cold once."""
+    for name, head in zip(names, heads or names, strict=True):
+        story.healthy(name, 2, head=head)
+    for _ in range(2):
+        for name in names:
+            story.turn(name, story.thread(name).tokens)
+    return [story.turn(name, 0) for name in names]
+
+
+def last_word(story: Story, judged: Judged) -> tuple[str, str | None, str | None]:
+    """Return what is said of a turn by now."""
+    flow = judged.facts.flow
+    return told([judged, *(r for r in story.revised if r.facts.flow == flow)][-1])
+
+
+PROVEN = ("engine", "engine_restart", "proven")
+
+
+def test_a_third_cold_thread_proves_a_restart() -> None:
+    story = Story("vllm")
+    *first, last = restart(story, "abc")
+    assert told(last) == PROVEN
+    assert "threads a, b were cold as well" in last.text
+    assert [last_word(story, one) for one in first] == [PROVEN, PROVEN]
+
+
+def test_two_threads_that_were_cold_once_and_healed_prove_a_restart() -> None:
+    story = Story("vllm")
+    one, two = restart(story, "ab")
+    assert last_word(story, one) == ("engine", "engine_restart", "likely")
+    story.turn("a", story.thread("a").tokens)
+    assert last_word(story, one) == ("engine", "engine_restart", "likely")
+    story.turn("b", story.thread("b").tokens)
+    assert last_word(story, one) == last_word(story, two) == PROVEN
+    assert "cold once and hit again" in story.revised[-1].text
+    said = len(story.revised)
+    story.turn("b", story.thread("b").tokens)
+    assert len(story.revised) == said  # nothing is said twice
+
+
+def test_a_thread_that_still_hits_speaks_against_a_restart() -> None:
+    story = Story("vllm")
+    story.healthy("c", 3)
+    one = restart(story, "ab")[0]
+    story.turn("c", story.thread("c").tokens)
+    assert last_word(story, one) == ("engine", "engine_restart", "possible")
+    assert "but thread c still hit" in story.revised[-1].text
+    story.turn("a", story.thread("a").tokens)
+    story.turn("b", story.thread("b").tokens)
+    assert last_word(story, one) == ("engine", "engine_restart", "possible")
+
+
+def test_a_cold_thread_of_another_engine_says_nothing_of_this_one() -> None:
+    story = Story("vllm")
+    one = restart(story, "a")[0]
+    story.healthy("b", 3, upstream="http://other")
+    story.turn("b", 0, upstream="http://other")
+    assert last_word(story, one) == ("engine", "engine_restart", "possible")
+
+
+def test_what_the_first_thread_brought_back_hides_no_restart() -> None:
+    story = Story()
+    one = restart(story, "a", heads="s")[0]
+    assert one.verdict.cause == "engine_restart"
+    story = Story()
+    for _ in range(3):
+        for name in "ab":
+            line = story.lines.get(name)
+            story.turn(name, line.tokens if line else 0)
+    story.turn("a", story.thread("a").tokens)
+    story.turn("b", story.thread("b").tokens)
+    story.turn("b", 0)  # the engine was started anew
+    judged = story.turn("a", HEAD_TOKENS)  # b has brought the head back
+    assert told(judged) == ("engine", "engine_restart", "likely")
+    assert judged.verdict.runner_up == "slot_takeover"
+
+
+def test_an_engine_that_dies_in_the_middle_of_a_turn_was_restarted() -> None:
+    story = Story("vllm")
+    story.healthy("a")
+    story.turn("b", 0, head="t")
+    story.turn("a", story.thread("a").tokens)
+    story.turn(
+        "b",
+        None,
+        end=("error", "reasoning"),
+        error="HTTP/1 protocol error: peer closed connection",
+        told=False,
+    )
+    assert told(story.turn("a", 0)) == ("engine", "engine_restart", "likely")
+
+
+def test_an_error_that_is_told_is_no_restart() -> None:
+    story = Story("vllm")
+    story.healthy("a")
+    story.turn("b", 0, head="t")
+    story.turn("a", story.thread("a").tokens)
+    error = ("error", "reasoning")
+    story.turn("b", None, end=error, error="invalid_request", told=False)
+    judged = story.turn("a", 0)
+    assert told(judged) == ("engine", "engine_restart", "possible")
+
+
 def test_a_refused_connection_tells_of_a_restart() -> None:
     story = Story()
     story.healthy("a1")
@@ -312,6 +416,14 @@ def test_roles_that_are_never_blamed(role: str, cause: str) -> None:
     story = Story()
     story.healthy("a1")
     assert told(story.turn("a1", 0, role=role)) == ("none", cause, None)
+
+
+def test_another_task_under_the_same_head_is_priced_and_not_blamed() -> None:
+    story = Story()
+    story.healthy("a1")
+    border = broken_at(HEAD_TOKENS, "session_border")
+    judged = story.turn("a1", HEAD_TOKENS, broken={**border, "side": "benign"})
+    assert told(judged) == ("none", "session_border", None)
 
 
 def test_a_ledger_that_the_clock_contradicts_is_not_believed() -> None:

@@ -1,7 +1,7 @@
 import pytest
 from mitmproxy.test import tflow
 
-from trackside.proxy.notes import annotate
+from trackside.proxy.notes import MARKERS, annotate
 
 
 def test_each_addon_has_one_line() -> None:
@@ -17,6 +17,14 @@ def test_a_marker_stays_until_another_comes() -> None:
     annotate(flow, "guard", "tripped", ":repeat:")
     annotate(flow, "diff", "fine")
     assert flow.marked == ":repeat:"
+
+
+@pytest.mark.parametrize("addon", MARKERS)
+def test_what_a_replay_finds_no_more_is_unmarked(addon: str) -> None:
+    flow = tflow.tflow()
+    annotate(flow, addon, "broken", MARKERS[addon])
+    annotate(flow, addon, "fine")
+    assert flow.marked == ""
 
 
 def test_a_persons_own_comment_is_kept() -> None:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 import report
 from ledger.story import Story, broken_at
 from trackside.ledger.facts import Guarded
 from trackside.ledger.store import Store
 from trackside.ledger.turn import turn_record
+from trackside.report.columns import TABLES
 from trackside.report.line import turn_line
 from trackside.report.numbers import percentile
-from trackside.report.page import page
+from trackside.report.page import MOST_THREADS, MOST_TURNS, page
+from trackside.report.plot import thread_plot
+from trackside.report.render import group_tables
 from trackside.report.summary import Summary
 from trackside.report.tables import tables
 
@@ -108,6 +113,22 @@ def test_the_line_of_a_turn(records: list[Record]) -> None:
     assert "~" in left  # nobody told the context
 
 
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        *((reason, False) for reason in ("stop", "end_turn", "tool_use", "completed")),
+        *((reason, False) for reason in ("eos", "tool_calls", None)),
+        *((reason, True) for reason in ("length", "max_tokens", "repetition")),
+    ],
+)
+def test_only_odd_reasons_to_end_are_said(
+    records: list[Record], reason: str | None, said: bool
+) -> None:
+    end = {**records[1]["end"], "finish_reason": reason}
+    line = turn_line({**records[1], "end": end}, colour=False)
+    assert line.endswith(str(reason)) is said
+
+
 def test_a_summary_comes_once_it_is_due(records: list[Record]) -> None:
     summary = Summary()
     said = [summary.add(record, 300) for record in records]
@@ -125,6 +146,69 @@ def test_the_page_is_whole_and_escapes_what_clients_say(records: list[Record]) -
     assert "<script>" not in text
     assert text.count("<svg") == text.count("</svg>") == 3 - 1
     assert "http" not in text  # needs nothing from anywhere
+
+
+def untold(record: Record) -> Record:
+    """Return the turn as if its engine had told nothing, and nobody had timed it."""
+    return {
+        **record,
+        "ttft_s": None,
+        "usage": dict.fromkeys(record["usage"]),
+        "cache": {**record["cache"], "cached_tokens": None, "source": None},
+        "verdict": {**record["verdict"], "lost_s": None},
+    }
+
+
+def test_what_nobody_told_is_not_shown_as_zero(records: list[Record]) -> None:
+    total = rows([untold(r) for r in records], "agent")["all"]
+    for name in ("ttft_p50_s", "ttft_total_s", "long_wait_share", "hit_rate"):
+        assert total[name] is None
+    assert total["prefilled_per_turn"] is None
+    assert total["estimated"] == total["turns"]
+    lost = total["lost"]["harness"]
+    assert (lost["s"], lost["unpriced"]) == (None, lost["turns"])
+    written = {name: write(total) for _, columns in TABLES for name, write in columns}
+    assert written["ctx max"].startswith("~")
+    assert written["harness"].endswith(" / -")
+    assert {written[name] for name in ("ttft p50", "ttft total", "hit rate")} == {"-"}
+
+
+def test_a_figure_known_in_part_is_at_least_that(records: list[Record]) -> None:
+    half = [untold(r) if n == 8 else r for n, r in enumerate(records)]
+    total = rows(half, "agent")["all"]
+    written = {name: write(total) for _, columns in TABLES for name, write in columns}
+    assert "/ ≥" in written["harness"]
+
+
+def test_the_picture_draws_what_is_unknown_as_unknown(records: list[Record]) -> None:
+    told, unknown = (
+        thread_plot(records[:2]),
+        thread_plot(list(map(untold, records[:2]))),
+    )
+    assert (told.count("<circle"), told.count('class="hollow"')) == (2, 0)
+    assert (unknown.count("<circle"), unknown.count('class="hollow"')) == (0, 2)
+    assert "not timed" in unknown
+
+
+def test_the_tables_fit_a_narrow_terminal(records: list[Record]) -> None:
+    console = Console(width=80, file=StringIO(), record=True)
+    for table in group_tables(tables(records, "agent")):
+        console.print(table)
+    shown = console.export_text()
+    assert "…" not in shown
+    for figure in ("× best", "ttft total", "guard trips / saved", "70 s", "client 1"):
+        assert figure in shown
+
+
+def test_the_page_says_what_it_leaves_out(records: list[Record]) -> None:
+    many = [{**records[1], "thread": f"t{n}"} for n in range(MOST_THREADS + 7)]
+    text = page(tables(many, "agent"), many)
+    assert text.count("<svg") == MOST_THREADS
+    assert "7 shorter threads are not shown" in text
+    long = [records[1]] * (MOST_TURNS + 5)
+    assert f"{MOST_TURNS + 5} turns, the last {MOST_TURNS} of them" in page(
+        tables(long, "agent"), long
+    )
 
 
 def test_percentiles_of_one_and_of_none() -> None:

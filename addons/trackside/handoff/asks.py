@@ -1,7 +1,8 @@
 """What is asked of an engine on top of the client's request, and hidden again.
 
-Source: llama.cpp tools/server (2026-10), vLLM 0.33 chat_completion/serving.py, SGLang
-0.5.23 serving_chat.py.
+Source: llama.cpp tools/server (2026-10), vLLM 0.33 chat_completion/serving.py and
+completion/serving.py, SGLang 0.5.23 serving_chat.py and serving_completions.py, mlx-lm
+0.32.2 server.py, Ollama 0.33 middleware/openai.go.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from trackside.wire.edit import (
     add_members,
     cut_member,
     merge_members,
+    put_behind,
     swap_member,
 )
 from trackside.wire.pieces import Finish, Usage
@@ -69,14 +71,16 @@ def ask_usage(body: bytes, request: Request, engine: Engine | None) -> Asked:
     """Ask for the token counts at the end of a stream whose client does not.
 
     Parameters:
+        request: of a chat or a text completion; other dialects tell unasked.
         engine: None if it is not known: it might refuse, so nothing is asked.
     """
     told = request.include_usage or request.continuous_usage or not request.stream
-    if told or engine is None or engine in TELLS_UNASKED or request.dialect != "chat":
+    if told or engine is None or engine in TELLS_UNASKED:
+        return Asked(body, None)
+    if engine == "vllm" and request.n != 1:  # each finish has a stamp: see below
         return Asked(body, None)
     body = merge_members(body, "stream_options", {"include_usage": True})
-    cut = _null_usage if engine == "sglang" else _cut_usage
-    return Asked(body, _HideAllUsage(cut))
+    return Asked(body, _HideLastUsage(engine))
 
 
 def ask_timings(body: bytes, engine: Engine | None) -> Asked:
@@ -170,8 +174,55 @@ class _HideAllUsage:
         return out + self._cut(message.raw)
 
     def _stamped(self, finish: bytes, usage: bytes) -> bytes:
-        stamp = (read_chunk(usage) or {}).get("system_fingerprint")
-        if stamp is None:
-            return self._cut(finish)
-        told = b'"system_fingerprint":' + msgspec.json.encode(stamp)
-        return swap_member(finish, "usage", told)
+        stamp = _stamp_of(usage)
+        return swap_member(finish, "usage", stamp) if stamp else self._cut(finish)
+
+
+class _HideLastUsage:
+    """Take out the counts that a stream ends with because they were asked for.
+
+    Where an engine tells counts before the end, it does so unasked: then its client
+    gets them all. vLLM's stamp: see `_HideAllUsage`.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._finish = b""
+        self._tells_unasked = False
+
+    def __call__(self, message: Message) -> bytes:
+        finish, self._finish = self._finish, b""
+        if self._tells_unasked:
+            return message.raw
+        if _ends_in_usage(message):
+            return self._stamped(finish, message.raw)
+        ends = any(isinstance(piece, Finish) for piece in message.pieces)
+        if b'"usage"' in message.raw and _tells_counts(message):
+            self._tells_unasked = not ends
+            return finish + message.raw
+        raw = self._cut(message.raw)
+        if ends and self._engine == "vllm":
+            self._finish = raw
+            return finish
+        return finish + raw
+
+    def _cut(self, raw: bytes) -> bytes:
+        """Take out the null, or Ollama's zeros, that stand where counts may come."""
+        # SGLang writes its null to those who did not ask, too.
+        return raw if self._engine == "sglang" else _cut_usage(raw)
+
+    def _stamped(self, finish: bytes, usage: bytes) -> bytes:
+        stamp = _stamp_of(usage)
+        return put_behind(finish, "choices", stamp) if finish and stamp else finish
+
+
+def _tells_counts(message: Message) -> bool:
+    return any(isinstance(piece, Usage) for piece in message.pieces)
+
+
+def _stamp_of(usage: bytes) -> bytes:
+    """Return the `system_fingerprint` of an event, written out; b"" if it has none."""
+    stamp = (read_chunk(usage) or {}).get("system_fingerprint")
+    if stamp is None:
+        return b""
+    return b'"system_fingerprint":' + msgspec.json.encode(stamp)

@@ -24,6 +24,9 @@ type Stage = Literal[
 ]
 
 
+BURST_S = 0.02
+
+
 class Counts(msgspec.Struct, frozen=True):
     """Tokens of a turn. None: not told; 0: told to be zero."""
 
@@ -110,12 +113,17 @@ class Account:
         )
 
     def tokens_per_s(self) -> float | None:
-        """Return the output's speed behind the first token; None if not known."""
+        """Return the output's speed behind the first token; None if not known.
+
+        A burst tells nothing of it: its tokens had waited somewhere.
+        """
         completion, first, last = (
             self.counts.completion,
             self.first_token_s,
             self.last_token_s,
         )
-        if not completion or first is None or last is None or last <= first:
+        if not completion or first is None or last is None:
+            return None
+        if last - first < BURST_S:
             return None
         return (completion - 1) / (last - first)

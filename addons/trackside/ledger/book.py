@@ -7,8 +7,7 @@ from typing import Any
 import msgspec
 
 from trackside.ledger.cache import found_cached
-from trackside.ledger.case import Past
-from trackside.ledger.causes.crowd import prompts_of
+from trackside.ledger.case import Past, prompts_of
 from trackside.ledger.causes.rendering import calls_tools
 from trackside.ledger.facts import Facts
 from trackside.ledger.hindsight import reconsider
@@ -19,9 +18,11 @@ from trackside.ledger.turn import Judged
 from trackside.ledger.upstream import Upstream
 
 KEPT_FLOWS = 4096
+KEPT_UNITS = 1 << 20
+"""Of the outlines of those flows; 8 MB."""
 KEPT_THREADS = 1024
 KEPT_LEVELS = 8
-REVISABLE_TURNS = 16
+REVISABLE_TURNS = 32
 
 
 class Added(msgspec.Struct, frozen=True):
@@ -39,16 +40,31 @@ class Book:
         self._flows: OrderedDict[str, Past] = OrderedDict()
         self._knots: OrderedDict[str, Knots] = OrderedDict()
         self._judged: OrderedDict[str, Judged] = OrderedDict()  # by flow, the newest
+        self._units = 0  # of the outlines in `_flows`
 
-    def begin(self, upstream: str, flow: str, started_at: float, digest: int) -> int:
+    def begin(
+        self,
+        upstream: str,
+        flow: str,
+        started_at: float,
+        digest: int,
+        *,
+        continues: str | None = None,
+    ) -> int:
         """Note that a turn begins; return how many others run at its upstream.
 
         Parameters:
             started_at: Unix seconds.
             digest: of the request's body; 0 if it was not read.
+            continues: the flow that this one is phase 2 of; its engine has stopped.
         """
         there = self._upstreams.setdefault(upstream, Upstream())
-        return there.begin(flow, started_at, digest)
+        return there.begin(flow, started_at, digest, continues)
+
+    def drop(self, upstream: str, flow: str) -> None:
+        """Forget that a turn began: it can't be accounted."""
+        if there := self._upstreams.get(upstream):
+            there.running.pop(flow, None)
 
     def add(self, facts: Facts, diff: Mapping[str, Any] | None) -> Added:
         """Judge a turn that is over. At worst O(turns remembered)."""
@@ -136,9 +152,17 @@ class Book:
             calls_tools=calls_tools(fresh),
             crowd_tokens=sum(prompts_of(others).values()),
         )
-        _put(self._flows, facts.flow, past, KEPT_FLOWS)
+        self._keep(past)
         look.there.past.append(past)
         _learn(look, judged, sized)
+
+    def _keep(self, past: Past) -> None:
+        replaced = self._flows.pop(past.facts.flow, None)
+        self._flows[past.facts.flow] = past
+        self._units += _units_of(past) - (_units_of(replaced) if replaced else 0)
+        while len(self._flows) > KEPT_FLOWS or self._units > KEPT_UNITS:
+            _, oldest = self._flows.popitem(last=False)
+            self._units -= _units_of(oldest)
 
 
 def _learn(look: Look, judged: Judged, sized: Sized) -> None:
@@ -165,6 +189,10 @@ def _is_held(diff: Mapping[str, Any] | None) -> bool:
     """Tell whether the engine holds a part of the prompt that no request showed."""
     notes = diff.get("notes", ()) if diff else ()
     return "chained_by_id" in notes or "server_held_history" in notes
+
+
+def _units_of(past: Past) -> int:
+    return len(past.facts.outline.units)
 
 
 def _put[V](kept: OrderedDict[str, V], key: str, value: V, most: int) -> None:

@@ -1,6 +1,6 @@
 """One turn that lost cached tokens, with all that may explain it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -14,6 +14,8 @@ type State = Literal["hit", "partial", "miss", "cold", "unknown"]
 
 RANK: Mapping[str, int] = {"possible": 1, "likely": 2, "proven": 3}
 GONE_SHARE = 0.05
+GROWN = 1.25
+"""A crowd that is larger than any before by this is another crowd, not the same."""
 
 
 class Guess(msgspec.Struct, frozen=True):
@@ -97,9 +99,29 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
             return 0.0
         return max(ttft_s - told - (self.facts.clocks.queue_s or 0.0), 0.0)
 
+    @property
+    def crowd_tokens(self) -> int:
+        """Prompts of other threads since the previous turn ended."""
+        return sum(prompts_of(self.between).values())
+
+    @property
+    def survived_tokens(self) -> int:
+        """The largest such crowd behind which a turn still hit."""
+        hits = (p.crowd_tokens for p in self.extensions() if p.state == "hit")
+        return max(hits, default=0)
+
     def extensions(self) -> list[Past]:
         """Return earlier turns of the model that only went on and were told cached."""
         return [p for p in self.recent if p.is_extension and p.is_told]
+
+
+def prompts_of(pasts: Iterable[Past]) -> dict[str, int]:
+    """Return the tokens of the largest prompt of each thread."""
+    largest: dict[str, int] = {}
+    for past in pasts:
+        who = past.thread or past.facts.flow
+        largest[who] = max(largest.get(who, 0), past.prompt or 0)
+    return largest
 
 
 def is_gone(past: Past) -> bool:

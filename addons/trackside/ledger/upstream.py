@@ -18,6 +18,7 @@ class Running(msgspec.Struct, frozen=True):
     started_at: float  # Unix seconds
     digest: int  # of the request's body; 0: not read
     burnt_s: float | None  # see `Upstream.end`
+    is_stopped: bool = False  # at the engine: a phase 2 goes on with it
 
 
 class Upstream:
@@ -30,9 +31,14 @@ class Upstream:
         """Breaks (cause and sub) that the engine was seen to take no notice of."""
         self._models: dict[str, Calibration] = {}
 
-    def begin(self, flow: str, started_at: float, digest: int) -> int:
-        """Note that a turn begins; return how many others run."""
-        in_flight = len(self.running)
+    def begin(
+        self, flow: str, started_at: float, digest: int, continues: str | None
+    ) -> int:
+        """Note that a turn begins; return how many others run. See `Book.begin`."""
+        if continues in self.running:
+            stopped = msgspec.structs.replace(self.running[continues], is_stopped=True)
+            self.running[continues] = stopped
+        in_flight = sum(not other.is_stopped for other in self.running.values())
         twins = [r for r in self.running.values() if digest and r.digest == digest]
         burnt_s = started_at - twins[-1].started_at if twins else None
         if burnt_s is None and (past := self._abandoned(digest)):

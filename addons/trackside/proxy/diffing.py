@@ -7,6 +7,7 @@ import logging
 import time
 from functools import partial
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from mitmproxy import ctx, http
 from mitmproxy.hooks import UpdateHook
@@ -19,14 +20,21 @@ from trackside.prefix.spans import BodyError
 from trackside.prefix.stats import Tallies, statistics_line
 from trackside.proxy.answered import Answered, ending_of, read_answer
 from trackside.proxy.arrivals import arrival_of, dialect_of_turn, is_encoded
-from trackside.proxy.notes import annotate
+from trackside.proxy.notes import MARKERS, annotate
 from trackside.proxy.reading import reader_for
 from trackside.proxy.tap import read_by
 
 KEY = "trackside.diff"
-MARKER = ":warning:"
 TOLD_THREADS = 20
 logger = logging.getLogger("diff")
+
+_under_way: WeakKeyDictionary[http.HTTPFlow, asyncio.Task[None]] = WeakKeyDictionary()
+
+
+def diff_under_way(flow: http.HTTPFlow) -> asyncio.Task[None] | None:
+    """Return the task that a flow's diff still waits for; None if there is none."""
+    task = _under_way.get(flow)
+    return None if task is None or task.done() else task
 
 
 class Diffing:
@@ -55,7 +63,7 @@ class Diffing:
                 self._settle(flow, self._diff(flow, dialect))
             elif self._pending or not self._quickly(flow, dialect):
                 task = asyncio.ensure_future(self._later(flow, dialect))
-                self._pending[flow.id] = task
+                self._pending[flow.id] = _under_way[flow] = task
                 task.add_done_callback(lambda _: self._pending.pop(flow.id, None))
         except Exception:
             logger.exception("diff: request not understood, passing it on")
@@ -141,7 +149,7 @@ class Diffing:
         self._agents.add(record)
         line = log_line(record)
         logger.info("diff %s", line)
-        annotate(flow, "diff", line, MARKER if has_break(record) else None)
+        annotate(flow, "diff", line, MARKERS["diff"] if has_break(record) else None)
         if outcome.dropped:
             logger.info(
                 "diff: memory is full (diff_memory_mb), gave up thread %s",

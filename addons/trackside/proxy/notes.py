@@ -3,6 +3,8 @@
 from mitmproxy import http
 
 SEPARATOR = " · "
+MARKERS = {"diff": ":warning:", "guard": ":repeat:", "turn": ":hourglass:"}
+"""What each addon marks a flow with that needs a look."""
 
 
 def annotate(
@@ -12,7 +14,8 @@ def annotate(
 
     Parameters:
         text: made one line, and without the separator.
-        marker: name of an emoji as in ":warning:"; None leaves the flow's as it is.
+        marker: name of an emoji as in ":warning:"; None takes the addon's own away,
+            which a replay may find there, and leaves any other.
     """
     lines = flow.comment.split(SEPARATOR) if flow.comment else []
     lines = [line for line in lines if not line.startswith(f"{addon} ")]
@@ -20,3 +23,5 @@ def annotate(
     flow.comment = SEPARATOR.join([*lines, f"{addon} {line}"])
     if marker:
         flow.marked = marker
+    elif flow.marked == MARKERS.get(addon):
+        flow.marked = ""

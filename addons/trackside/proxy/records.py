@@ -22,8 +22,8 @@ def read_records(path: Path) -> list[dict[str, Any]]:
     """
     records: dict[str, dict[str, Any]] = {}
 
-    def keep(flow: HTTPFlow, record: dict[str, Any], _: bool) -> None:
-        records[flow.id] = record
+    def keep(_: HTTPFlow | None, record: dict[str, Any], __: bool) -> None:
+        records[record["flow"]] = record
 
     turning = Turning(asks_usage=False, told=keep)
     for flow in read_flows(path):

@@ -10,6 +10,7 @@ from mitmproxy import http
 from trackside.ledger.account import Account, Counts
 from trackside.ledger.clocks import Clocks, read_clocks
 from trackside.ledger.facts import Facts
+from trackside.ledger.outline import read_outline
 from trackside.ledger.request import read_asked
 from trackside.proxy.engine import upstream_of
 from trackside.proxy.reading import pieces_of
@@ -19,8 +20,8 @@ from trackside.proxy.turned import (
     engine_of,
     guard_facts,
     hints_of,
+    known,
     merged_counts,
-    outline_of,
     replica_of,
 )
 
@@ -43,7 +44,9 @@ def replayed_facts(flow: http.HTTPFlow, api: str, before: Mapping[str, Any]) -> 
         content = response.get_content(strict=False) or b""
         account.see(pieces_of(api, response, content), 0.0)
     hints = hints_of(flow, asked)
+    engine = before.get("engine") or engine_of(flow)
     told = merged_counts(flow.metadata.get("trackside.guard"), account.counts)
+    told = known(told, engine, api)
     hidden, gaps = before.get("usage") or {}, before.get("gaps") or {}
     clocks = read_clocks(account.timings, nanoseconds=api.startswith("ollama"))
     sent_at = flow.request.timestamp_end or flow.request.timestamp_start
@@ -53,7 +56,7 @@ def replayed_facts(flow: http.HTTPFlow, api: str, before: Mapping[str, Any]) -> 
         flow=flow.id,
         upstream=upstream_of(flow),
         api=api,
-        engine=before.get("engine") or engine_of(flow),
+        engine=engine,
         model=asked.model or account.model or "",
         agent=hints.agent,
         session=hints.session,
@@ -69,7 +72,7 @@ def replayed_facts(flow: http.HTTPFlow, api: str, before: Mapping[str, Any]) -> 
         in_flight=before.get("in_flight") or 0,
         request_bytes=before.get("request_bytes") or len(body),
         digest=digest_of(hints, body),
-        outline=outline_of(body),
+        outline=read_outline(body),
         usage=Counts(
             *(
                 hidden.get(name) if getattr(told, name) is None else getattr(told, name)

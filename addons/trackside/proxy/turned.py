@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 from mitmproxy import http
 
 from trackside.handoff.engines import by_server
@@ -21,8 +23,8 @@ from trackside.proxy.tap import tap_of
 from trackside.wire import DIALECTS
 from trackside.wire.chat import Message
 
-OUTLINED_BYTES = 2 << 20
-"""Larger bodies take too long to be cut into messages at the end of a turn."""
+OUTLINED_BYTES = 256 << 10
+"""Larger bodies are cut into messages by a thread, while the engine reads them."""
 
 _REPLICA_HEADERS = ("x-served-by", "x-backend-server", "x-replica-id")
 
@@ -50,6 +52,11 @@ class Turned:
         self.account = Account()
         self.digest = digest_of(self.hints, body)
         self.in_flight = 0
+        self.outlining: asyncio.Task[Outline] | None = None
+        if len(body) > OUTLINED_BYTES:
+            self.outlining = asyncio.ensure_future(
+                asyncio.to_thread(read_outline, body)
+            )
         self._body = body
         self._begun_at = time.time()
         self._begun_s = time.monotonic()
@@ -73,6 +80,12 @@ class Turned:
             self.account.see(message.pieces, at_s)
         if was_open and self.account.ended_s is not None:
             self.settle()
+
+    def _outline(self) -> Outline:
+        task = self.outlining
+        if task is None or not task.done():  # that only where the proxy ends
+            return read_outline(self._body)
+        return task.result()
 
     def facts(self, engine: str | None, error: str | None) -> Facts:
         """Return what was measured; the turn is over.
@@ -108,13 +121,13 @@ class Turned:
             gap_p50_ms=_ms(account.gaps.percentile(50)),
             gap_p99_ms=_ms(account.gaps.percentile(99)),
             output_tokens_per_s=(
-                account.tokens_per_s() if streamed else clocks.tokens_per_s
+                (account.tokens_per_s() if streamed else None) or clocks.tokens_per_s
             ),
             in_flight=self.in_flight,
             request_bytes=len(self._body),
             digest=self.digest,
-            outline=outline_of(self._body),
-            usage=merged_counts(guard, account.counts),
+            outline=self._outline(),
+            usage=known(merged_counts(guard, account.counts), engine, self.api),
             clocks=clocks,
             end=end_of(flow, self.api, account, error),
             guard=guard_facts(guard),
@@ -147,7 +160,6 @@ def end_of(flow: http.HTTPFlow, api: str, account: Account, error: str | None) -
     if status is not None and status >= 400:
         return End("error", stage, reason, str(status))
     if error is None:
-        # Without a reader for its dialect, nothing shows that an answer was cut.
         if api not in DIALECTS:
             return End(by, "complete")  # nothing can show that it was cut
         return End("error", stage, reason, "cut")
@@ -182,6 +194,16 @@ def merged_counts(guard: Mapping[str, Any] | None, told: Counts) -> Counts:
     return Counts(**{name: merged.get(name) for name in Counts.__struct_fields__})
 
 
+def known(counts: Counts, engine: str | None, api: str) -> Counts:
+    """Return an engine's counts without what it writes where it does not know.
+
+    Source: Ollama's Responses route tells no cached tokens, and always writes zero.
+    """
+    if engine == "ollama" and api == "responses" and counts.cached == 0:
+        return msgspec.structs.replace(counts, cached=None)
+    return counts
+
+
 def hints_of(flow: http.HTTPFlow, asked: Asked) -> Hints:
     """Return what the client says of itself, in its headers or in its body."""
     hints = read_hints({k.lower(): v for k, v in flow.request.headers.items()})
@@ -195,11 +217,6 @@ def hints_of(flow: http.HTTPFlow, asked: Asked) -> Hints:
 def digest_of(hints: Hints, body: bytes) -> int:
     """Return a digest that only the same request of the same client has."""
     return hash((hints.agent, hints.session, body))
-
-
-def outline_of(body: bytes) -> Outline:
-    """Outline a request body that is not too large for it."""
-    return read_outline(body) if len(body) <= OUTLINED_BYTES else Outline()
 
 
 def replica_of(flow: http.HTTPFlow) -> str:

@@ -19,6 +19,7 @@ from trackside.ledger.request import read_asked
 from trackside.ledger.turn import Judged, turn_record
 from trackside.proxy.arrivals import api_of_turn
 from trackside.proxy.asking import client_request
+from trackside.proxy.diffing import diff_under_way
 from trackside.proxy.engine import credentials, recognised, upstream_of
 from trackside.proxy.reading import pieces_of, reader_for
 from trackside.proxy.replayed import replayed_facts
@@ -32,6 +33,7 @@ SETTLE_S = 0.25
 logger = logging.getLogger(__name__)
 
 type Record = dict[str, Any]
+type Told = Callable[[http.HTTPFlow | None, Record, bool], None]
 
 
 class Turning:
@@ -39,12 +41,11 @@ class Turning:
 
     Parameters:
         asks_usage: whether to ask engines for usage where the client does not.
-        told: called with each record as it is made, and again when it is revised.
+        told: called with each record as it is made, and again when it is revised:
+            by then nobody may hold its flow any more.
     """
 
-    def __init__(
-        self, *, asks_usage: bool, told: Callable[[http.HTTPFlow, Record, bool], None]
-    ) -> None:
+    def __init__(self, *, asks_usage: bool, told: Told) -> None:
         self.asks_usage = asks_usage
         self.run = uuid.uuid4().hex[:8]
         self.book = Book()
@@ -80,12 +81,12 @@ class Turning:
             body=body,
             settle=lambda: self._settle_soon(flow),
         )
+        phase1 = (flow.metadata.get("trackside.guard") or {}).get("phase1")
         turned.in_flight = self.book.begin(
-            upstream, flow.id, turned.sent_at, turned.digest
+            upstream, flow.id, turned.sent_at, turned.digest, continues=phase1
         )
         self._turns[flow.id] = turned
-        is_phase2 = "phase1" in (flow.metadata.get("trackside.guard") or {})
-        if self.asks_usage and request and not is_phase2:
+        if self.asks_usage and request and phase1 is None:
             wished = asks.ask_usage(body, request, recognised.get(upstream))
             if wished.hide:
                 flow.request.content = wished.body
@@ -118,11 +119,24 @@ class Turning:
     def _settle_soon(self, flow: http.HTTPFlow) -> None:
         """Settle a turn whose terminator came, even if its flow never ends."""
 
-        def settle() -> None:
-            if flow.id in self._turns:
+        def settle(_: object = None) -> None:
+            if tasks := self._pending(flow):
+                tasks[0].add_done_callback(settle)
+            elif flow.id in self._turns:
                 self.finished(flow, None)
 
         asyncio.get_running_loop().call_later(SETTLE_S, settle)
+
+    def _pending(self, flow: http.HTTPFlow) -> list[asyncio.Task[Any]]:
+        """Return what a verdict still waits for."""
+        turned = self._turns.get(flow.id)
+        tasks = (diff_under_way(flow), turned and turned.outlining)
+        return [task for task in tasks if task and not task.done()]
+
+    async def readied(self, flow: http.HTTPFlow) -> None:
+        """Wait until all is read that a verdict needs, which large bodies take."""
+        if tasks := self._pending(flow):
+            await asyncio.wait(tasks)
 
     def finished(self, flow: http.HTTPFlow, error: str | None) -> None:
         """Settle a turn that is over, if that has not been done yet.
@@ -151,6 +165,8 @@ class Turning:
                 self._add(flow, facts)
         except Exception:
             logger.exception("turns: a turn could not be accounted")
+            if turned:
+                self.book.drop(turned.upstream, flow.id)
 
     def close(self) -> None:
         """Settle what still runs: the proxy ends."""
@@ -163,12 +179,14 @@ class Turning:
         self._flows[flow.id] = flow
         self._tell(flow, added.turn, is_new=True)
         for judged in added.revised:
-            if earlier := self._flows.get(judged.facts.flow):
-                self._tell(earlier, judged, is_new=False)
+            self._tell(self._flows.get(judged.facts.flow), judged, is_new=False)
 
-    def _tell(self, flow: http.HTTPFlow, judged: Judged, *, is_new: bool) -> None:
+    def _tell(
+        self, flow: http.HTTPFlow | None, judged: Judged, *, is_new: bool
+    ) -> None:
         record = turn_record(judged)
-        flow.metadata[KEY] = record
+        if flow is not None:
+            flow.metadata[KEY] = record
         self._told(flow, record, is_new)
 
 

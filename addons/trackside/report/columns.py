@@ -1,6 +1,10 @@
-"""The columns of the ledger's tables: a heading, and how a figure is written."""
+"""The columns of the ledger's tables: a heading, and how a figure is written.
 
-from collections.abc import Callable, Mapping
+"-" is a figure that nobody told or that there is none of, never a zero; "~" stands
+before what was estimated or inferred in part, "≥" before what is known in part.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from trackside.ledger.sentence import percent
@@ -31,12 +35,26 @@ def _share(value: float | None) -> str:
     return "-" if value is None else percent(value)
 
 
+def _context(name: str) -> Callable[[Figures], str]:
+    def write(row: Figures) -> str:
+        about = "~" if row["estimated"] and row[name] is not None else ""
+        return about + _tokens(row[name])
+
+    return write
+
+
+def _hit_rate(row: Figures) -> str:
+    about = "~" if row["inferred"] and row["hit_rate"] is not None else ""
+    return about + _share(row["hit_rate"])
+
+
 def _lost(fault: str) -> Callable[[Figures], str]:
     def write(row: Figures) -> str:
         lost = row["lost"][fault]
         if not lost["tokens"]:
             return "-"
-        return f"{tokens(lost['tokens'])} / {seconds(lost['s'])}"
+        at_least = "≥" if lost["unpriced"] and lost["s"] is not None else ""
+        return f"{tokens(lost['tokens'])} / {at_least}{seconds(lost['s'])}"
 
     return write
 
@@ -70,23 +88,52 @@ def _factor(row: Figures) -> str:
     return "-" if factor is None else f"{factor:.1f}×"
 
 
-COLUMNS: tuple[tuple[str, Callable[[Figures], str]], ...] = (
-    ("turns", lambda row: str(row["turns"])),
-    ("ctx avg", lambda row: _tokens(row["context_avg"])),
-    ("ctx max", lambda row: _tokens(row["context_max"])),
-    ("ttft p50", lambda row: seconds(row["ttft_p50_s"])),
-    ("p95", lambda row: seconds(row["ttft_p95_s"])),
-    ("max", lambda row: seconds(row["ttft_max_s"])),
-    ("total", lambda row: seconds(row["ttft_total_s"])),
-    ("> 60 s", lambda row: _share(row["long_wait_share"])),
-    ("at once", lambda row: f"{row['in_flight_avg']:.1f}"),
-    ("hit rate", lambda row: _share(row["hit_rate"])),
-    *((f"lost: {fault}", _lost(fault)) for fault in FAULTS),
-    ("lost: nobody's", _lost("none")),
-    ("left unfinished", _left),
-    ("resends", _resends),
-    ("guard trips / saved", _guard),
-    ("prefill/turn", lambda row: _tokens(row["prefilled_per_turn"])),
-    ("× best", _factor),
+type Column = tuple[str, Callable[[Figures], str]]
+
+TABLES: tuple[tuple[str, tuple[Column, ...]], ...] = (
+    (
+        "turns",
+        (
+            ("turns", lambda row: str(row["turns"])),
+            ("ctx avg", _context("context_avg")),
+            ("ctx max", _context("context_max")),
+            ("at once", lambda row: f"{row['in_flight_avg']:.1f}"),
+            ("hit rate", _hit_rate),
+            ("prefill/turn", lambda row: _tokens(row["prefilled_per_turn"])),
+            ("× best", _factor),
+        ),
+    ),
+    (
+        "time to the first token",
+        (
+            ("ttft p50", lambda row: seconds(row["ttft_p50_s"])),
+            ("ttft p95", lambda row: seconds(row["ttft_p95_s"])),
+            ("ttft max", lambda row: seconds(row["ttft_max_s"])),
+            ("ttft total", lambda row: seconds(row["ttft_total_s"])),
+            ("> 60 s", lambda row: _share(row["long_wait_share"])),
+        ),
+    ),
+    (
+        "lost to refills, tokens / time",
+        (*((fault, _lost(fault)) for fault in FAULTS), ("nobody's", _lost("none"))),
+    ),
+    (
+        "ends",
+        (
+            ("left unfinished", _left),
+            ("resends", _resends),
+            ("guard trips / saved", _guard),
+        ),
+    ),
 )
-"""Heading and writer of each."""
+"""Title and columns of each table; of each column, heading and writer."""
+
+
+def tables_shown(rows: Sequence[Figures]) -> list[tuple[str, list[Column]]]:
+    """Return the tables, without the columns in which no row has a figure."""
+    shown = []
+    for title, columns in TABLES:
+        told = [c for c in columns if any(c[1](row) != "-" for row in rows)]
+        if told:
+            shown.append((title, told))
+    return shown

@@ -8,6 +8,13 @@ from trackside.ledger.sentence import percent
 FAULTS = ("harness", "engine", "template", "unexplained")
 """Verdicts that need a look."""
 
+ORDINARY = (
+    *(None, "stop", "tool_calls", "function_call"),  # OpenAI, Ollama
+    *("end_turn", "tool_use", "stop_sequence"),  # Anthropic
+    *("completed", "eos", "word"),  # OpenAI responses, llama.cpp
+)
+"""Reasons to end a turn that need no word."""
+
 _COLOURS = {
     "healthy": "32",
     "harness": "33",
@@ -88,6 +95,6 @@ def _end(record: Mapping[str, Any]) -> list[str]:
         why = f" ({end['error']})" if end["error"] else ""
         stage = end["stage"].replace("_", " ")
         words.append(f"ended by {end['by']}, {stage}{why}")
-    elif end["finish_reason"] not in (None, "stop", "tool_calls"):
+    elif end["finish_reason"] not in ORDINARY:
         words.append(end["finish_reason"])
     return words

@@ -3,41 +3,31 @@
 from collections.abc import Mapping
 from typing import Any
 
+from rich.box import SIMPLE
 from rich.table import Table
 
-from trackside.report.columns import COLUMNS
-
-_WHERE = 10
-"""Columns that go into the first of the two tables."""
+from trackside.report.columns import tables_shown
 
 
 def group_tables(told: Mapping[str, Any]) -> list[Table]:
-    """Return the figures as tables: how long and how large, then what was lost.
+    """Return the figures as tables, each narrow enough for 80 columns.
 
     Parameters:
         told: what `tables.tables` returned.
     """
     rows = [*told["groups"], told["total"]]
-    parts = (
-        (f"turns by {told['by']}", COLUMNS[:_WHERE]),
-        ("refills (tokens / seconds), ends and costs", COLUMNS[_WHERE:]),
-    )
     found = []
-    for title, columns in parts:
-        shown = [
-            (name, write)
-            for name, write in columns
-            if any(write(row) != "-" for row in rows)
-        ]
-        table = Table(title=title, title_justify="left")
-        table.add_column(told["by"], overflow="fold")
-        for name, _ in shown:
-            table.add_column(name, justify="right")
+    for title, columns in tables_shown(rows):
+        table = _table(title)
+        table.add_column(told["by"], overflow="fold", min_width=8)
+        for name, _ in columns:
+            is_text = name == "left unfinished"
+            table.add_column(name, justify="right", no_wrap=not is_text)
         for row in rows:
             is_total = row is told["total"]
             table.add_row(
                 row["name"],
-                *(write(row) for _, write in shown),
+                *(write(row) for _, write in columns),
                 style="bold" if is_total else None,
                 end_section=row is rows[-2] if len(rows) > 1 else False,
             )
@@ -52,12 +42,23 @@ def comparison(one: Mapping[str, Any], two: Mapping[str, Any]) -> Table:
         one: a row of `tables.tables`' groups.
         two: another one.
     """
-    table = Table(title="side by side", title_justify="left")
+    table = _table("side by side")
     table.add_column("")
     for row in (one, two):
         table.add_column(row["name"], justify="right", overflow="fold")
-    for name, write in COLUMNS:
-        mine, theirs = write(one), write(two)
-        if (mine, theirs) != ("-", "-"):
-            table.add_row(name, mine, theirs)
+    for title, columns in tables_shown((one, two)):
+        table.add_section()
+        for name, write in columns:
+            said = f"lost: {name}" if title.startswith("lost") else name
+            table.add_row(said, write(one), write(two))
     return table
+
+
+def _table(title: str) -> Table:
+    return Table(
+        title=title,
+        title_justify="left",
+        box=SIMPLE,
+        pad_edge=False,
+        collapse_padding=True,
+    )

@@ -47,7 +47,7 @@ def tables(records: Sequence[Record], by: str) -> dict[str, Any]:
     best = best_cost(threads.values())
     groups = _grouped(turns, KEYS[by])
     rows = [{"name": name, **figures(rows, best)} for name, rows in groups.items()]
-    rows.sort(key=lambda row: -row["ttft_total_s"])
+    rows.sort(key=lambda row: -(row["ttft_total_s"] or 0.0))
     return {"by": by, "groups": rows, "total": {"name": "all", **figures(turns, best)}}
 
 
@@ -73,10 +73,11 @@ def figures(turns: Sequence[Record], best: float | None) -> Figures:
         "turns": len(turns),
         "context_avg": round(mean(contexts)) if contexts else None,
         "context_max": max(contexts, default=None),
+        "estimated": sum(t["usage"]["prompt"] is None for t in turns),
         "ttft_p50_s": percentile(waits, 50) if waits else None,
         "ttft_p95_s": percentile(waits, 95) if waits else None,
         "ttft_max_s": max(waits, default=None),
-        "ttft_total_s": sum(waits),
+        "ttft_total_s": sum(waits) if waits else None,
         "long_wait_share": (
             sum(wait > LONG_WAIT_S for wait in waits) / len(waits) if waits else None
         ),
@@ -84,6 +85,7 @@ def figures(turns: Sequence[Record], best: float | None) -> Figures:
             [(t["started_at"], t["started_at"] + t["duration_s"]) for t in turns]
         ),
         "hit_rate": hit_rate(turns),
+        "inferred": sum(t["cache"]["source"] == "inferred" for t in turns),
         "states": dict(Counter(t["cache"]["state"] for t in turns)),
         "lost": _lost(turns),
         "ended": _ended(turns),
@@ -124,18 +126,33 @@ def best_cost(threads: Iterable[Sequence[Record]]) -> float | None:
     return min((cost for cost in costs if cost), default=None)
 
 
-def _lost(turns: Iterable[Record]) -> dict[str, dict[str, float]]:
-    """Return tokens and seconds prefilled again, by whose fault it was."""
-    lost = {fault: {"tokens": 0, "s": 0.0, "turns": 0} for fault in (*FAULTS, "none")}
+def _lost(turns: Iterable[Record]) -> dict[str, dict[str, float | None]]:
+    """Return tokens and seconds prefilled again, by whose fault it was.
+
+    Seconds are None where no turn's are known; `unpriced` turns lack theirs.
+    """
+    lost = {fault: _Lost() for fault in (*FAULTS, "none")}
     for turn in turns:
         verdict = turn["verdict"]
         total = verdict["lost_tokens"]
         for fault, tokens in verdict["lost"].items():
-            row = lost[fault]
-            row["tokens"] += tokens
-            row["turns"] += 1
-            row["s"] += (verdict["lost_s"] or 0.0) * tokens / total if total else 0.0
-    return lost
+            lost[fault].add(tokens, verdict["lost_s"], total)
+    return {fault: vars(row) for fault, row in lost.items()}
+
+
+class _Lost:
+    def __init__(self) -> None:
+        self.tokens, self.turns, self.unpriced = 0, 0, 0
+        self.s: float | None = None
+
+    def add(self, tokens: int, lost_s: float | None, total_tokens: int) -> None:
+        """Take a turn's share of the seconds that its whole loss took."""
+        self.tokens += tokens
+        self.turns += 1
+        if lost_s is None:
+            self.unpriced += 1
+        elif total_tokens:
+            self.s = (self.s or 0.0) + lost_s * tokens / total_tokens
 
 
 def _ended(turns: Iterable[Record]) -> dict[str, dict[str, int]]:

@@ -145,6 +145,23 @@ def swap_member(raw: bytes, key: str, member: bytes) -> bytes:
     return raw
 
 
+def put_behind(raw: bytes, key: str, member: bytes) -> bytes:
+    r"""Put a member, written out, behind `key` in an SSE event.
+
+    Finds `key` as `cut_member` does; without it, `raw` is returned. O(length).
+
+    Example:
+        >>> put_behind(b'data: {"choices":[],"id":1}\n\n', "choices", b'"n":2')
+        b'data: {"choices":[],"n":2,"id":1}\n\n'
+    """
+    field, text, line_end, found = _data_object(raw)
+    for old in found:
+        if old.key == key:
+            upto = text[: old.end] + b"," + member
+            return field + upto + text[old.end :] + line_end
+    return raw
+
+
 def _cut_anywhere(raw: bytes, name: bytes) -> bytes:
     """Do as `cut_member` says, wherever the member stands and whatever it is."""
     field, text, line_end, found = _data_object(raw)

@@ -46,6 +46,7 @@ class _Line(Complaint, gc=False, kw_only=True):
     done: Any = None
     done_reason: Any = None
     prompt_eval_count: Any = None
+    prompt_eval_cached_count: Any = None
     eval_count: Any = None
     total_duration: Any = None
     load_duration: Any = None
@@ -155,4 +156,5 @@ def _usage(line: _Line) -> Usage | None:
     }
     if prompt is None and completion is None and not timings:
         return None
-    return Usage(prompt, completion, None, None, timings or None, True)
+    cached = count_of(line.prompt_eval_cached_count)  # since August 2026
+    return Usage(prompt, completion, None, cached, timings or None, True)

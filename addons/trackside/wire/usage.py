@@ -32,6 +32,8 @@ def read_usage(usage: Any, clock: Any, *, final: bool) -> Usage | None:
         (5, 3, None)
     """
     counts, clock = object_of(usage), object_of(clock)
+    if counts.get("prompt_tokens") == 0 == counts.get("completion_tokens"):
+        counts = {}  # Ollama's text completions say so until they tell
     if not counts and not clock:
         return None
     cache_n = _count(clock, "cache_n")

@@ -1,19 +1,7 @@
 """Causes that are others: threads, models or replicas that came in between."""
 
-from collections.abc import Iterable
-
-from trackside.ledger.case import Case, Guess, Past
+from trackside.ledger.case import GROWN, Case, Guess, prompts_of
 from trackside.ledger.causes.passing import WAITED_S
-
-
-def prompts_of(pasts: Iterable[Past]) -> dict[str, int]:
-    """Return the tokens of the largest prompt of each thread."""
-    largest: dict[str, int] = {}
-    for past in pasts:
-        who = past.thread or past.facts.flow
-        largest[who] = max(largest.get(who, 0), past.prompt or 0)
-    return largest
-
 
 PAGED = ("vllm", "sglang", "omlx")
 """Engines whose cache is a pool of blocks, not a slot for each conversation."""
@@ -47,16 +35,14 @@ def capacity_eviction(case: Case) -> Guess | None:
     others = prompts_of(case.between)
     if len(others) < 2:
         return None
-    crowd = sum(others.values())
-    survived = max(
-        (p.crowd_tokens for p in case.extensions() if p.state == "hit"), default=0
-    )
+    crowd, survived = case.crowd_tokens, case.survived_tokens
     if crowd <= survived:
         return None
     said = f"{crowd} tokens of {len(others)} other threads came in between"
     if survived:
         said += f"; it had survived {survived}"
-    return Guess("capacity_eviction", "likely" if survived else "possible", said)
+    is_more = survived and crowd > GROWN * survived
+    return Guess("capacity_eviction", "likely" if is_more else "possible", said)
 
 
 def model_switch(case: Case) -> Guess | None:

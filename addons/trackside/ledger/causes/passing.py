@@ -1,6 +1,8 @@
 """Causes that lie in time: too soon, too late, or something happened meanwhile."""
 
-from trackside.ledger.case import Case, Confidence, Guess, Past, is_gone
+from collections.abc import Sequence
+
+from trackside.ledger.case import GROWN, Case, Confidence, Guess, Past, is_gone
 
 RACE_S = 2.0
 """Until a model's own hits tell: engines store a turn up to so long after its end."""
@@ -73,31 +75,46 @@ def idle_expiry(case: Case) -> Guess | None:
 
 def engine_restart(case: Case) -> Guess | None:
     """The engine was started anew: every thread is cold once."""
-    if not case.is_gone:
-        return None
     ended_at = case.previous.facts.ended_at
     since = [p for p in case.upstream if p.facts.ended_at > ended_at]
-    refused = [p for p in since if p.facts.end.by == "error" and _is_down(p)]
+    down = [p for p in since if _was_down(p)]
     cold = [
         p
         for p in since
         if p.thread != case.previous.thread and p.cause == "engine_restart"
     ]
-    if refused and cold:
-        said = f"it refused a request meanwhile, and thread {cold[0].thread} was cold"
-        return Guess("engine_restart", "proven", said)
-    if refused:
-        return Guess("engine_restart", "likely", "it refused a request meanwhile")
-    if cold:
-        said = f"thread {cold[0].thread} was cold as well"
-        return Guess("engine_restart", "likely", said)
-    if case.between or not any(p.state == "hit" for p in case.extensions()):
+    if not case.is_gone and not _is_left_since(case, cold):
         return None
-    said = "it had reused before, now all was gone, and nobody else had come"
+    threads = sorted({p.thread or "?" for p in cold})
+    if cold:
+        who = f"threads {', '.join(threads)} were" if threads[1:] else None
+        as_well = f"{who or f'thread {threads[0]} was'} cold as well"
+        if down:
+            as_well = f"it was down meanwhile, and {as_well}"
+        is_proven = down or len(threads) > 1
+        return Guess("engine_restart", "proven" if is_proven else "likely", as_well)
+    if down:
+        return Guess("engine_restart", "likely", "it was down meanwhile")
+    is_crowded = case.crowd_tokens > GROWN * case.survived_tokens
+    if is_crowded or not any(p.state == "hit" for p in case.extensions()):
+        return None
+    before = " behind as many others" if case.between else ""
+    alone = "" if case.between else ", and nobody else had come"
+    said = f"it had reused before{before}, now all was gone{alone}"
     if case.cached == 0 and (least := _least_shared(case)):
         said += f"; not even the {least} tokens were left that strangers share"
         return Guess("engine_restart", "likely", said)
     return Guess("engine_restart", "possible", said)
+
+
+def _is_left_since(case: Case, cold: Sequence[Past]) -> bool:
+    """Tell whether no more was reused than turns since a restart brought back."""
+    if not cold:
+        return False
+    since = [p for p in case.between if p.facts.ended_at >= cold[0].facts.ended_at]
+    shared = [case.facts.outline.shared(p.facts.outline)[1] for p in since]
+    most = max(shared, default=0) * case.model.tokens_per_byte
+    return case.cached <= most + case.tol
 
 
 def _least_shared(case: Case) -> int:
@@ -114,8 +131,17 @@ def _least_shared(case: Case) -> int:
     return min(p.cached or 0 for p in told)
 
 
-def _is_down(past: Past) -> bool:
-    return past.facts.status is None or past.facts.status >= 500
+_LOST = ("closed", "refused", "reset", "disconnect", "connect call failed", "cut")
+"""Words for a connection that broke or never came, not for an error that was told."""
+
+
+def _was_down(past: Past) -> bool:
+    """Tell whether a turn shows that the engine was not there, or went away."""
+    end, status = past.facts.end, past.facts.status
+    if end.by != "error":
+        return False
+    is_lost = any(word in (end.error or "").lower() for word in _LOST)
+    return status is None or status >= 500 or is_lost
 
 
 def prev_aborted(case: Case) -> Guess | None:

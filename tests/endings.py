@@ -140,7 +140,10 @@ CHAT = Dialect(
     stream=lambda thoughts, words: stream(thoughts, words, usage=usage(9, 8, 1)),
     read=lambda _: Got(),
 )
-ALL: dict[str, Dialect] = {"chat": CHAT, **DIALECTS}
+ALL: dict[str, Dialect] = {
+    "chat": CHAT,
+    **{name: dialect for name, dialect in DIALECTS.items() if name in KINDS},
+}
 
 
 def script(asked: Asked) -> Reply | None:

@@ -62,7 +62,7 @@ TABLE: list[Case] = [
 
 WATCHED: list[Case] = [
     (name, ending)
-    for name in ("chat", "messages", "responses")
+    for name in ("chat", "messages", "responses", "completions", "llama_completion")
     for ending in ("whole", "whole status", "whole left", "whole dies")
 ]
 """Answers that the guard has streamed on llama.cpp, and makes one body of."""

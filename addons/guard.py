@@ -17,7 +17,7 @@ from trackside.handoff.plan import STARTS
 from trackside.handoff.record import KEY
 from trackside.handoff.told import repeats, sentence
 from trackside.loops import budget, monitor, tokens
-from trackside.proxy import splice
+from trackside.proxy import splice, stopping
 from trackside.proxy.engine import upstreams
 from trackside.proxy.guarding import Guarding, Policy
 from trackside.proxy.notes import MARKERS, annotate
@@ -161,9 +161,13 @@ class Guard:
         """Make streams that can be continued by another request."""
         splice.install(nextlayer)
 
-    async def client_disconnected(self, _: connection.Client) -> None:
+    async def client_disconnected(self, client: connection.Client) -> None:
         """Make sure that the engine of a client that left is left as well."""
-        await splice.let_upstreams_close()
+        await stopping.let_upstreams_close(client)
+
+    async def engine_stop(self, flow: http.HTTPFlow) -> None:
+        """Tell an engine to stop that does not notice when its client goes."""
+        await stopping.stop_engine(flow)
 
     async def request(self, flow: http.HTTPFlow) -> None:
         """Take charge of a turn, or write phase 2's request."""

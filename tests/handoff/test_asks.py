@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from handoff.shapes import FINGERPRINT, llama_cpp, sglang, vllm
 from trackside.handoff import asks
-from trackside.handoff.asks import ask
+from trackside.handoff.asks import TELLS_UNASKED, ask, ask_usage
 from trackside.wire import DIALECTS
 from trackside.wire.chat import Message, Reader
 from trackside.wire.request import parse
@@ -183,6 +183,7 @@ def test_counts_are_asked_for_and_nothing_else_is_changed(engine, more, added):
         pytest.param("mlx-lm", {}, id="mlx-lm"),
         pytest.param("omlx", {}, id="omlx"),
         pytest.param("openai", {}, id="openai"),
+        pytest.param("deepseek", {}, id="deepseek"),
         pytest.param("llama.cpp", {"timings_per_token": True}, id="client asks"),
         pytest.param("llama.cpp", {"timings_per_token": False}, id="client declines"),
         pytest.param(
@@ -205,6 +206,12 @@ def test_nothing_is_asked(engine, more):
     assert json.loads(asked.body) == {**json.loads(raw), **expected}
     assert asked.hide is None
     assert asked.armed == bool(expected)
+
+
+@pytest.mark.parametrize("engine", TELLS_UNASKED)
+def test_what_an_engine_tells_unasked_is_not_moved(engine):
+    raw = body()
+    assert ask_usage(raw, parse("chat", raw), engine).body is raw
 
 
 def test_a_word_in_a_message_is_no_ask():

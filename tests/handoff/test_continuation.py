@@ -39,10 +39,10 @@ def call_of(engine, members=MEMBERS):
         ),
         pytest.param("vllm", {"reasoning": KEPT, "content": ""}, OPEN, id="vllm"),
         pytest.param(
-            "sglang",
-            {"content": f"{KEPT}\n</think>\n\n"},
-            {"continue_final_message": True},
-            id="sglang",
+            "deepseek",
+            {"reasoning_content": KEPT, "content": "", "prefix": True},
+            {},
+            id="deepseek",
         ),
         pytest.param(
             "omlx",
@@ -61,7 +61,9 @@ def call_of(engine, members=MEMBERS):
 def test_the_reasoning_is_closed_in_the_engines_own_form(engine, message, extra):
     call = call_of(engine)
     body = json.loads(call.body)
-    assert call.path == "/v1/chat/completions"
+    is_beta = engine == "deepseek"
+    assert call.path == f"/{'beta' if is_beta else 'v1'}/chat/completions"
+    running = {"continuous_usage_stats": True} if engine == "vllm" else {}
     assert body.pop("messages") == [
         *json.loads(MESSAGES),
         {"role": "assistant", **message},
@@ -73,7 +75,7 @@ def test_the_reasoning_is_closed_in_the_engines_own_form(engine, message, extra)
         "tools": [{"type": "function"}],
         "seed": 7,
         "stream": True,
-        "stream_options": {"include_usage": True},
+        "stream_options": {"include_usage": True, **running},
         **extra,
     }
 
@@ -106,6 +108,84 @@ def test_it_fits_engines_that_have_a_form(engine):
 def test_it_fits_no_request_without_messages():
     turn = Turn(engine="vllm", members={"prompt": b'""'}, kept=KEPT, spent_tokens=0)
     assert not Continuation().fits(turn)
+
+
+def by_sglang(*answers):
+    """Send in the answers, or throw them; return the calls, phase 2's at the end."""
+    turn = Turn(engine="sglang", members=MEMBERS, kept=KEPT, spent_tokens=120)
+    calls = Continuation().calls(turn)
+    made = [next(calls)]
+    for answer in answers:
+        try:
+            is_error = isinstance(answer, Exception)
+            made.append(calls.throw(answer) if is_error else calls.send(answer))
+        except StopIteration as done:
+            made.append(done.value)
+    return [(call.path, json.loads(call.body)) for call in made]
+
+
+@pytest.mark.parametrize(
+    ("tail", "content"),
+    [
+        pytest.param("assistant\n<think>\n", f"{KEPT}\n</think>\n\n", id="open"),
+        pytest.param(
+            "assistant\n", f"<think>\n{KEPT}\n</think>\n\n", id="left to the model"
+        ),
+        pytest.param("[THINK]", f"{KEPT}\n[/THINK]\n\n", id="other tags"),
+    ],
+)
+def test_sglangs_prompt_is_gone_on_with_as_it_ends(tail, content):
+    tokens = json.dumps({"tokens": list(range(100)), "count": 100, "max_model_len": 9})
+    text = json.dumps({"text": tail})
+    (path, asked), (tail_path, ids), (_, last) = by_sglang(
+        tokens.encode(), text.encode()
+    )
+    assert (path, tail_path) == ("/v1/tokenize", "/v1/detokenize")
+    assert asked["messages"] == json.loads(MESSAGES)
+    assert asked["chat_template_kwargs"] == {"a": 1}
+    assert "continue_final_message" not in asked
+    assert ids["tokens"][-1] == 99
+    assert ids["skip_special_tokens"] is False
+    assert last["messages"][-1] == {"role": "assistant", "content": content}
+    assert last["continue_final_message"] is True
+    assert "add_generation_prompt" not in last
+
+
+@pytest.mark.parametrize(
+    "answer", [WireError("404"), OSError("gone"), b"{}", b'{"tokens":[[1]]}']
+)
+def test_an_older_sglang_is_taken_to_open_the_block(answer):
+    *_, (_, last) = by_sglang(answer)
+    assert last["messages"][-1]["content"] == f"{KEPT}\n</think>\n\n"
+
+
+@pytest.mark.parametrize(
+    ("engine", "prompt_tokens", "kept", "least"),
+    [
+        pytest.param("vllm", 100, "word " * 400, 200, id="told"),
+        pytest.param("vllm", None, "word " * 400, 0, id="not told"),
+        pytest.param("vllm", 100, "word " * 20, 0, id="too little to tell"),
+        pytest.param("llama.cpp", 100, "word " * 400, 0, id="renders it itself"),
+    ],
+)
+def test_vllm_shows_by_its_count_if_a_template_dropped_the_reasoning(
+    engine, prompt_tokens, kept, least
+):
+    turn = Turn(
+        engine=engine,
+        members=MEMBERS,
+        kept=kept.rstrip(),
+        spent_tokens=120,
+        prompt_tokens=prompt_tokens,
+    )
+    with pytest.raises(StopIteration) as done:
+        next(Continuation().calls(turn))
+    assert done.value.value.least_prompt_tokens == least
+
+
+@pytest.mark.parametrize("engine", FORMS)
+def test_only_omlx_shows_by_thinking_that_it_did_not_heed(engine):
+    assert call_of(engine).may_reason is (engine != "omlx")
 
 
 def test_ollama_is_given_content_that_is_not_empty():

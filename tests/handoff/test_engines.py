@@ -1,6 +1,12 @@
 import pytest
 
-from trackside.handoff.engines import NAMES, PROBES, by_answer, by_server
+from trackside.handoff.engines import (
+    NAMES,
+    PROBES,
+    by_answer,
+    by_server,
+    by_upstream,
+)
 
 
 @pytest.mark.parametrize(
@@ -62,3 +68,18 @@ def test_odd_answers_name_none(path, body):
 
 def test_the_header_counts_even_on_an_error():
     assert by_answer("/props", "llama.cpp", 401, b"") == "llama.cpp"
+
+
+@pytest.mark.parametrize(
+    ("upstream", "engine"),
+    [
+        ("https://api.deepseek.com:443", "deepseek"),
+        ("https://API.DeepSeek.com", "deepseek"),
+        ("https://api.deepseek.com.example:443", None),
+        ("http://127.0.0.1:8000", None),
+        ("", None),
+    ],
+)
+def test_a_host_may_name_the_engine(upstream, engine):
+    assert by_upstream(upstream) == engine
+    assert engine not in NAMES  # it is no choice of `guard_engine`

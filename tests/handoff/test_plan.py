@@ -1,7 +1,9 @@
 import pytest
 
-from trackside.handoff.plan import STARTS, order
+from trackside.handoff.plan import STARTS, WAYS, order, strategy_of
 from trackside.handoff.strategy import Turn
+
+TWO = ["continue", "completion"]
 
 
 def turn_of(engine, *, has_tools=False):
@@ -14,21 +16,30 @@ def turn_of(engine, *, has_tools=False):
 @pytest.mark.parametrize(
     ("turn", "first", "names"),
     [
-        pytest.param(turn_of("vllm"), "auto", ["continue", "completion"], id="auto"),
+        pytest.param(turn_of("vllm"), "auto", ["exact", *TWO], id="auto"),
         pytest.param(
-            turn_of("vllm"), "completion", ["completion", "continue"], id="chosen"
+            turn_of("vllm"),
+            "completion",
+            ["completion", "exact", "continue"],
+            id="chosen",
         ),
-        pytest.param(
-            turn_of("llama.cpp"), "in_place", ["continue", "completion"], id="in place"
-        ),
+        pytest.param(turn_of("llama.cpp"), "in_place", TWO, id="in place"),
         pytest.param(turn_of("llama.cpp"), "end", [], id="end"),
         pytest.param(
-            turn_of("vllm", has_tools=True), "completion", ["continue"], id="tools"
+            turn_of("vllm", has_tools=True),
+            "completion",
+            ["exact", "continue"],
+            id="tools",
         ),
         pytest.param(turn_of("openai"), "auto", ["continue"], id="unknown engine"),
-        pytest.param(turn_of("mlx-lm"), "auto", [], id="no way"),
+        pytest.param(turn_of("mlx-lm"), "auto", ["afresh"], id="anew"),
+        pytest.param(turn_of("lmstudio"), "auto", [], id="no way"),
     ],
 )
 def test_the_chosen_way_leads_and_what_fits_follows(turn, first, names):
     assert first in STARTS
     assert order(turn, first) == names
+
+
+def test_every_way_is_told_as_a_strategy_that_can_be_chosen():
+    assert {strategy_of(way) for way in WAYS} < set(STARTS)

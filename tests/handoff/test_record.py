@@ -69,10 +69,13 @@ def test_usage_is_told_by_phase(rewriter, phase2, merged):
     ],
 )
 def test_a_handoff_tells_phase_2s_cache(rewriter, cached, prompt):
-    told = handoff_dict(rewriter, ok=True, error=None, flow_id="f", ttft_s=0.25)
+    told = handoff_dict(
+        rewriter, ok=True, error=None, flow_id="f", ttft_s=0.25, way="exact"
+    )
     assert told == {
         "ok": True,
         "error": None,
+        "way": "exact",
         "flow_id": "f",
         "ttft_s": 0.25,
         "cached_tokens": cached,

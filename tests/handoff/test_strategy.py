@@ -50,3 +50,12 @@ def test_phase_2_streams_and_tells_its_usage(told, options):
     found = streamed(members)
     assert json.loads(found.pop("stream_options")) == options
     assert found == {"a": b"1", "stream": b"true"}
+
+
+def test_usage_may_be_wanted_on_every_chunk():
+    found = streamed({"stream_options": b'{"x":1}'}, running_usage=True)
+    assert json.loads(found["stream_options"]) == {
+        "x": 1,
+        "include_usage": True,
+        "continuous_usage_stats": True,
+    }

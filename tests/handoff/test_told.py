@@ -74,6 +74,14 @@ RECORD = {
             id="failed",
         ),
         pytest.param(
+            {"detail": None, "handoff": {**HANDOFF, "way": "afresh"}},
+            "tripped by cycles in reasoning at 300 reasoning tokens (engine); "
+            "budget 24576 for effort high; action continue, strategy continue (afresh);"
+            " answer after 0.070 s; 252 of 257 prompt tokens cached; "
+            "usage prompt 10, completion 320, reasoning 300; ended stop by engine",
+            id="by a way of another name",
+        ),
+        pytest.param(
             {"tripped": False}, "no loop in 300 reasoning tokens (engine)", id="quiet"
         ),
         pytest.param({"phase1": "f"}, "phase 2 of flow f", id="phase 2"),

@@ -37,6 +37,69 @@ def test_the_system_prompt_is_the_first_message(system: Any, content: str) -> No
     assert chat(system=system)["messages"] == [{"role": "system", "content": content}]
 
 
+BILLING = text("x-anthropic-billing-header: cch=0a1b2;")
+
+
+@pytest.mark.parametrize(
+    ("engine", "content"),
+    [
+        pytest.param("vllm", "Be brief.", id="vllm leaves it out"),
+        pytest.param("sglang", f"{BILLING['text']}\nBe brief.", id="sglang's lines"),
+        pytest.param(
+            "llama.cpp",
+            "x-anthropic-billing-header: cch=fffff;Be brief.",
+            id="llama.cpp has no hash in it",
+        ),
+        pytest.param("openai", f"{BILLING['text']}Be brief.", id="not known"),
+    ],
+)
+def test_claude_codes_header_is_rendered_as_the_engine_does(
+    engine: Engine, content: str
+) -> None:
+    messages = chat(engine, system=[BILLING, text("Be brief.")])["messages"]
+    assert messages == [{"role": "system", "content": content}]
+
+
+@pytest.mark.parametrize(
+    ("system", "content"),
+    [
+        pytest.param(
+            "x-anthropic-billing-header: cch=0a1b2; Hi",
+            "x-anthropic-billing-header: cch=fffff; Hi",
+            id="text",
+        ),
+        pytest.param(
+            [text("Hi"), text("x-anthropic-billing-header: cch=0a1b2;")],
+            "Hix-anthropic-billing-header: cch=fffff;",
+            id="second block",
+        ),
+        pytest.param(
+            "x-anthropic-billing-header: cch=0a1b; cch=0a1b2;",
+            "x-anthropic-billing-header: cch=0a1b; cch=0a1b2;",
+            id="another length",
+        ),
+        pytest.param("Hi cch=0a1b2;", "Hi cch=0a1b2;", id="elsewhere"),
+        pytest.param(
+            "x-anthropic-billing-header: 1",
+            "x-anthropic-billing-header: 1",
+            id="no hash",
+        ),
+        pytest.param(
+            "x-anthropic-billing-header: cch=0a1b2",
+            "x-anthropic-billing-header: cch=0a1b2",
+            id="cut short",
+        ),
+    ],
+)
+def test_llama_cpp_takes_out_the_hash_alone(system: Any, content: str) -> None:
+    (message,) = chat("llama.cpp", system=system)["messages"]
+    assert message["content"] == content
+
+
+def test_a_system_prompt_of_nothing_is_none() -> None:
+    assert chat("vllm", system=[BILLING])["messages"] == []
+
+
 def test_an_agent_turn_is_taken_apart() -> None:
     result = {"type": "tool_result", "tool_use_id": "c1"}
     messages = [

@@ -63,7 +63,7 @@ def ask(
     return Asked(body, None)
 
 
-TELLS_UNASKED: tuple[Engine, ...] = ("llama.cpp",)
+TELLS_UNASKED: tuple[Engine, ...] = ("llama.cpp", "deepseek")
 """Engines whose streams always end with counts; asking would move them elsewhere."""
 
 

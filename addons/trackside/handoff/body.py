@@ -76,3 +76,16 @@ def appended(array: bytes, item: object) -> bytes:
     head = head[:-1]
     comma = b"" if head.strip() == b"[" else b","
     return head + comma + msgspec.json.encode(item) + b"]"
+
+
+_MEDIA = (b'"image_url"', b'"input_audio"', b'"video_url"', b'"input_image"')
+
+
+def has_media(messages: bytes) -> bool:
+    """Tell whether something in these chat messages is no text.
+
+    Example:
+        >>> has_media(b'[{"role":"user","content":[{"type":"image_url"}]}]')
+        True
+    """
+    return any(kind in messages for kind in _MEDIA)

@@ -2,8 +2,7 @@
 
 For engines that continue no message but complete any text. What only a chat request
 can ask for is lost on the way, so it is only for requests that ask for none of it.
-Source: llama.cpp tools/server (2026-10); vLLM 0.33 completion/protocol.py,
-tokenize/protocol.py and chat_completion/protocol.py (`build_chat_params`).
+Source: llama.cpp tools/server (2026-10); vLLM 0.33 completion/protocol.py.
 """
 
 from collections.abc import Generator
@@ -11,10 +10,9 @@ from collections.abc import Generator
 import msgspec
 
 from trackside.handoff import raw, text
-from trackside.handoff.body import Members, join, split
+from trackside.handoff.body import Members, has_media, join, split
 from trackside.handoff.strategy import Call, Calls, Turn, limited, streamed
-from trackside.wire.edit import add_members
-from trackside.wire.errors import WireError
+from trackside.handoff.tokenised import prompt_of, read, text_of
 
 PATH = "/v1/completions"
 
@@ -32,7 +30,6 @@ _CHAT_ONLY = {
     "logprobs",  # a number here, and told in another shape
     "top_logprobs",
 }
-_MEDIA = (b'"image_url"', b'"input_audio"', b'"video_url"', b'"input_image"')
 _RENDERED = ("messages", "chat_template", "chat_template_kwargs", "reasoning_effort")
 _CLOSING_TOKENS = 256
 """Far more than the closing sentence and the tags around it."""
@@ -40,11 +37,6 @@ _CLOSING_TOKENS = 256
 
 class _Rendered(msgspec.Struct):
     prompt: str
-
-
-class _Tokenised(msgspec.Struct):
-    tokens: list[int]
-    max_model_len: int | None = None
 
 
 class Completion:
@@ -60,10 +52,9 @@ class Completion:
         messages = turn.members.get("messages")
         if messages is None or turn.engine not in ("llama.cpp", "vllm"):
             return False
-        has_media = any(kind in messages for kind in _MEDIA)
         form = turn.members.get("response_format", b"null")
         has_form = form.startswith(b"{") and split(form).get("type") != b'"text"'
-        return not (turn.has_tools or has_media or has_form)
+        return not (turn.has_tools or has_media(messages) or has_form)
 
     def calls(self, turn: Turn) -> Calls:
         """See `Strategy.calls`."""
@@ -77,10 +68,12 @@ class Completion:
         if turn.engine == "llama.cpp":
             prompt = yield from _apply_template(turn.members)
         else:
-            prompt, room_tokens = yield from _detokenise(turn.members)
-            if members.get("max_tokens", b"null") == b"null" and room_tokens:
+            told = yield from prompt_of(turn.members)
+            prompt = yield from text_of(told.tokens, turn.members)
+            if members.get("max_tokens", b"null") == b"null" and told.max_model_len:
                 # Here vLLM's own default is 16 tokens, for a chat it is all there are.
-                room_tokens -= turn.spent_tokens + _CLOSING_TOKENS
+                used_tokens = len(told.tokens) + turn.spent_tokens + _CLOSING_TOKENS
+                room_tokens = told.max_model_len - used_tokens
                 members["max_tokens"] = b"%d" % max(1, room_tokens)
         members = {k: v for k, v in streamed(members).items() if k not in _CHAT_ONLY}
         opener, closer = text.block(prompt)
@@ -94,37 +87,4 @@ class Completion:
 def _apply_template(members: Members) -> Generator[Call, bytes, str]:
     body = {key: members[key] for key in _RENDERED if key in members}
     answer = yield Call("/apply-template", join(body))
-    return _read(answer, _Rendered).prompt
-
-
-def _detokenise(members: Members) -> Generator[Call, bytes, tuple[str, int]]:
-    """Return the prompt's text, and how many tokens may follow it (0: not told)."""
-    model = {"model": members["model"]} if "model" in members else {}
-    body = {key: members[key] for key in _RENDERED[:2] if key in members}
-    body["chat_template_kwargs"] = _template_kwargs(members)
-    answer = yield Call("/tokenize", join({**model, **body}))
-    told = _read(answer, _Tokenised)
-    tokens = msgspec.json.encode(told.tokens)
-    answer = yield Call("/detokenize", join({**model, "tokens": tokens}))
-    room_tokens = max(0, (told.max_model_len or 0) - len(told.tokens))
-    return _read(answer, _Rendered).prompt, room_tokens
-
-
-def _template_kwargs(members: Members) -> bytes:
-    """Return what vLLM hands a chat's template: /tokenize itself knows no effort."""
-    told = members.get("chat_template_kwargs", b"{}")
-    kwargs = told if told.startswith(b"{") else b"{}"
-    effort = members.get("reasoning_effort", b"null")
-    if effort == b"null":
-        return kwargs
-    if b'"enable_thinking"' not in kwargs:
-        kwargs = add_members(kwargs, {"enable_thinking": effort != b'"none"'})
-    return join({**split(kwargs), "reasoning_effort": effort})
-
-
-def _read[T](answer: bytes, kind: type[T]) -> T:
-    try:
-        return msgspec.json.decode(answer, type=kind)
-    except msgspec.DecodeError as error:
-        wanted = kind.__struct_fields__[0]  # type: ignore[attr-defined]
-        raise WireError(f"wanted `{wanted}` in the engine's answer: {error}") from error
+    return read(answer, _Rendered).prompt

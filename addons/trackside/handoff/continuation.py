@@ -2,7 +2,8 @@
 
 Sources: llama.cpp tools/server (continue_final_message, 2026-10), vLLM 0.33
 chat_completion/protocol.py, SGLang 0.5.23 serving_chat.py, oMLX api/utils.py,
-DeepSeek prefix completion. What each was seen to do with it stands in the README.
+DeepSeek's chat prefix completion (its API reference: `prefix`, `reasoning_content`).
+What each was seen to do with it stands in the README.
 """
 
 from collections.abc import Callable
@@ -19,8 +20,17 @@ from trackside.handoff.strategy import (
     limited,
     streamed,
 )
+from trackside.handoff.text import block
+from trackside.handoff.tokenised import tail_in_sglang
+from trackside.loops.tokens import count
+from trackside.wire.errors import WireError
 
 PATH = "/v1/chat/completions"
+DEEPSEEK_PATH = "/beta/chat/completions"
+"""Where DeepSeek's API continues a message, whatever base URL its client uses."""
+
+LEAST_TELLING_TOKENS = 64
+"""Less reasoning than this could not be told from the tags around it."""
 
 type Form = tuple[dict[str, object], dict[str, object]]
 """The assistant message to append, and the request members that go with it."""
@@ -42,11 +52,9 @@ def _vllm(kept: str) -> Form:
     return {"role": "assistant", "reasoning": kept, "content": ""}, dict(_OPEN)
 
 
-def _sglang(kept: str) -> Form:
-    # The generation prompt is rendered and these bytes are put behind it; templates
-    # that open the block there are the rule among those a parser is needed for.
-    content = f"{kept}{THINK[1]}"
-    return {"role": "assistant", "content": content}, {"continue_final_message": True}
+def _deepseek(kept: str) -> Form:
+    message = {"role": "assistant", "reasoning_content": kept, "content": ""}
+    return {**message, "prefix": True}, {}
 
 
 def _omlx(kept: str) -> Form:
@@ -64,6 +72,41 @@ def _ollama(kept: str) -> Form:
     return {"role": "assistant", "reasoning": kept, "content": " "}, {}
 
 
+def _by_sglang(turn: Turn) -> Calls:
+    """Put the closed block, byte for byte, behind the generation prompt."""
+    try:
+        opener, closer = block((yield from tail_in_sglang(turn.members)))
+    except (WireError, OSError):  # older: most templates that reason open the block
+        opener, closer = "", THINK[1]
+    content = f"{opener}{turn.kept}{closer}"
+    message: dict[str, object] = {"role": "assistant", "content": content}
+    return _call(turn, (message, {"continue_final_message": True}))
+
+
+def _call(turn: Turn, form: Form) -> Call:
+    message, extra = form
+    is_vllm = turn.engine == "vllm"
+    members = limited(turn.members, turn.spent_tokens)
+    members = streamed(members, running_usage=is_vllm)
+    members["messages"] = appended(members["messages"], message)
+    members |= {key: msgspec.json.encode(value) for key, value in extra.items()}
+    return Call(
+        DEEPSEEK_PATH if turn.engine == "deepseek" else PATH,
+        join(members),
+        least_prompt_tokens=_least_prompt_tokens(turn) if is_vllm else 0,
+        # A build that does not heed `partial` opens a new turn, and thinks.
+        may_reason=turn.engine != "omlx",
+    )
+
+
+def _least_prompt_tokens(turn: Turn) -> int:
+    """Return what a prompt has at least if its template kept the reasoning."""
+    kept_tokens = count(turn.kept)
+    if turn.prompt_tokens is None or kept_tokens < LEAST_TELLING_TOKENS:
+        return 0
+    return turn.prompt_tokens + kept_tokens // 4  # by another vocabulary than ours
+
+
 def _by_ollama(turn: Turn) -> Call:
     message = {"role": "assistant", "thinking": turn.kept, "content": " "}
     members = limited(turn.members, turn.spent_tokens)
@@ -74,9 +117,9 @@ def _by_ollama(turn: Turn) -> Call:
 FORMS: dict[Engine, Callable[[str], Form]] = {
     "llama.cpp": _llama_cpp,
     "vllm": _vllm,
-    "sglang": _sglang,
     "omlx": _omlx,
     "ollama": _ollama,
+    "deepseek": _deepseek,
     "openai": _prefill,
 }
 
@@ -88,16 +131,13 @@ class Continuation:
         """See `Strategy.fits`."""
         if turn.dialect == "ollama_chat":
             return "messages" in turn.members
-        speaks_chat = turn.dialect == "chat" and turn.engine in FORMS
-        return speaks_chat and "messages" in turn.members
+        is_chat = turn.dialect == "chat" and "messages" in turn.members
+        return is_chat and (turn.engine in FORMS or turn.engine == "sglang")
 
     def calls(self, turn: Turn) -> Calls:
         """See `Strategy.calls`."""
         if turn.dialect == "ollama_chat":
             return _by_ollama(turn)
-        message, extra = FORMS[turn.engine](turn.kept)
-        members = streamed(limited(turn.members, turn.spent_tokens))
-        members["messages"] = appended(members["messages"], message)
-        members |= {key: msgspec.json.encode(value) for key, value in extra.items()}
-        return Call(PATH, join(members))
-        yield  # a generator that makes no helper call
+        if turn.engine == "sglang":
+            return (yield from _by_sglang(turn))
+        return _call(turn, FORMS[turn.engine](turn.kept))

@@ -6,6 +6,7 @@ Source: the engines' own servers (llama.cpp /props, vLLM and SGLang /version and
 
 from collections.abc import Mapping
 from typing import Any, get_args
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -14,7 +15,12 @@ from trackside.handoff.strategy import Engine
 PROBES = ("/props", "/v1/models", "/version", "/api/version", "/api/v0/models")
 """Asked in this order, until an answer names the engine."""
 
-NAMES: tuple[Engine, ...] = get_args(Engine.__value__)
+NAMES: tuple[Engine, ...] = tuple(
+    name for name in get_args(Engine.__value__) if name != "deepseek"
+)
+"""What `guard_engine` may say; DeepSeek's own API is told by its host alone."""
+
+_HOSTS: Mapping[str, Engine] = {"api.deepseek.com": "deepseek"}
 
 _OWNERS: Mapping[str, Engine] = {
     "llamacpp": "llama.cpp",
@@ -24,6 +30,17 @@ _OWNERS: Mapping[str, Engine] = {
     "organization_owner": "lmstudio",
     "omlx": "omlx",
 }
+
+
+def by_upstream(upstream: str) -> Engine | None:
+    """Tell the engine from where it is asked, as "scheme://host:port".
+
+    Example:
+        >>> by_upstream("https://api.deepseek.com:443")
+        'deepseek'
+        >>> by_upstream("http://127.0.0.1:8000")
+    """
+    return _HOSTS.get(urlsplit(upstream).hostname or "")
 
 
 def by_server(header: str) -> Engine | None:

@@ -24,16 +24,19 @@ def handoff_dict(
     error: str | None,
     flow_id: str | None,
     ttft_s: float | None,
+    way: str | None = None,
 ) -> dict[str, Any]:
     """Return the record's account of a handoff.
 
     Parameters:
+        way: how the strategy was carried out (`plan.WAYS`), None without a request.
         ttft_s: from the trip's phase-2 request to the first piece of the answer.
     """
     counts = writer.counts if writer else Counts()
     return {
         "ok": ok,
         "error": error,
+        "way": way,
         "flow_id": flow_id,
         "ttft_s": ttft_s,
         "cached_tokens": counts.cached,

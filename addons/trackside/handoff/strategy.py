@@ -8,14 +8,29 @@ from typing import Literal, Protocol
 import msgspec
 
 from trackside.handoff.body import Members
-from trackside.wire.edit import add_members
+from trackside.wire.edit import JSON, add_members
 
 type Engine = Literal[
-    "vllm", "sglang", "llama.cpp", "ollama", "lmstudio", "mlx-lm", "omlx", "openai"
+    "vllm",
+    "sglang",
+    "llama.cpp",
+    "ollama",
+    "lmstudio",
+    "mlx-lm",
+    "omlx",
+    "openai",
+    "deepseek",
 ]
 
 THINK = ("<think>\n", "\n</think>\n\n")
 """The tags most reasoning templates use, with the line breaks around them."""
+
+
+LABELS_BY_PROMPT: frozenset[Engine] = frozenset(
+    ("llama.cpp", "omlx", "mlx-lm", "deepseek")
+)
+"""Engines that see from the prompt if the block is closed. Older versions of others
+call all of phase 2 reasoning."""
 
 
 def reasoning_key(engine: Engine) -> str:
@@ -33,6 +48,8 @@ class Turn(msgspec.Struct, frozen=True):
     """The reasoning that is handed on, closing sentence included; never empty."""
     spent_tokens: int
     """What phase 1 generated; comes off the answer's token limit."""
+    prompt_tokens: int | None = None
+    """Phase 1's prompt by the engine's count; None if it did not tell."""
     has_tools: bool = False
     dialect: str = "chat"
     """What `members` is: chat also where it was made of another dialect's request."""
@@ -45,10 +62,17 @@ class Call(msgspec.Struct, frozen=True):
     body: bytes
     reads: str = "chat"
     """The dialect of the answer."""
+    least_prompt_tokens: int = 0
+    """With fewer by the engine's count, the reasoning is not in the prompt it read."""
+    may_reason: bool = True
+    """False: an answer that begins with reasoning shows that it was not heeded."""
 
 
 type Calls = Generator[Call, bytes, Call]
-"""Helper calls whose JSON answers are sent in, and at the end phase 2's own call."""
+"""Helper calls whose JSON answers are sent in, and at the end phase 2's own call.
+
+A helper call that fails is thrown in, as a WireError or an OSError.
+"""
 
 
 class Strategy(Protocol):
@@ -62,7 +86,8 @@ class Strategy(Protocol):
         """Make phase 2's call.
 
         Raises:
-            WireError: a helper call's answer is not what it was asked for.
+            WireError: a helper call failed, or its answer is not what was asked for.
+            OSError: a helper call found nobody.
         """
         ...
 
@@ -92,12 +117,19 @@ def limited(members: Members, spent_tokens: int) -> Members:
     return out
 
 
-def streamed(members: Members) -> Members:
-    """Return the members with a stream that tells its usage at the end."""
+def streamed(members: Members, *, running_usage: bool = False) -> Members:
+    """Return the members with a stream that tells its usage at the end.
+
+    Parameters:
+        running_usage: have it told on every chunk as well, as vLLM and SGLang can.
+    """
     told = members.get("stream_options", b"{}")
     options = told if told.startswith(b"{") else b"{}"
+    wishes: dict[str, JSON] = {"include_usage": True}
+    if running_usage:
+        wishes["continuous_usage_stats"] = True
     return {
         **members,
         "stream": b"true",
-        "stream_options": add_members(options, {"include_usage": True}),
+        "stream_options": add_members(options, wishes),
     }

@@ -34,7 +34,9 @@ def sentence(record: dict[str, Any]) -> str:
     if handoff is None:
         parts.append(f"action {record['action']}: not acted on")
     else:
-        parts.append(f"action {record['action']}, strategy {record['strategy']}")
+        way = handoff.get("way") or record["strategy"]
+        by = "" if way == record["strategy"] else f" ({way})"
+        parts.append(f"action {record['action']}, strategy {record['strategy']}{by}")
         parts += _handoff(handoff)
     merged = record["usage"]["merged"]
     told = ", ".join(f"{k} {v}" for k, v in merged.items() if v is not None)

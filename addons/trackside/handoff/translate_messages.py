@@ -2,8 +2,8 @@
 
 Engines that speak both dialects render a messages request as chat; what is rendered
 alike is found in the cache. Where they differ it is done as the engine does it.
-Sources: llama.cpp tools/server/server-chat.cpp, vLLM entrypoints/anthropic/serving.py
-(both 2026), https://docs.anthropic.com/en/api/messages.
+Sources: llama.cpp tools/server/server-chat.cpp, entrypoints/anthropic/serving.py of
+vLLM and of SGLang (all 2026), https://docs.anthropic.com/en/api/messages.
 """
 
 from typing import Any
@@ -17,6 +17,10 @@ from trackside.wire.errors import WireError
 type Object = dict[str, Any]
 
 _SAME = ("model", "temperature", "top_p", "top_k", "max_tokens", "chat_template_kwargs")
+_BILLING = "x-anthropic-billing-header:"
+"""Begins what Claude Code tells of itself; it ends in a hash of each request."""
+
+_NO_HASH = "fffff"
 _CHOICES = {"auto": "auto", "any": "required", "none": "none"}
 
 
@@ -38,7 +42,7 @@ def to_chat(members: Members, engine: Engine) -> Members:
 
 def _translate(body: Object, engine: Engine) -> Members:
     chat: Object = {key: body[key] for key in _SAME if key in body}
-    messages = _system(body.get("system"))
+    messages = _system(body.get("system"), engine)
     for message in body["messages"]:
         messages += _message(message, engine)
     chat["messages"] = messages
@@ -55,12 +59,26 @@ def _translate(body: Object, engine: Engine) -> Members:
     return {key: msgspec.json.encode(value) for key, value in chat.items()}
 
 
-def _system(system: Any) -> list[Object]:
+def _system(system: Any, engine: Engine) -> list[Object]:
     if not system:
         return []
-    if not isinstance(system, str):
-        system = "".join(block["text"] for block in system if block["type"] == "text")
-    return [{"role": "system", "content": system}]
+    if isinstance(system, str):
+        return [{"role": "system", "content": _billed(system, engine)}]
+    texts = [block["text"] for block in system if block["type"] == "text"]
+    if engine == "vllm":
+        texts = [text for text in texts if not text.startswith(_BILLING)]
+    between = "\n" if engine == "sglang" else ""
+    content = between.join(_billed(text, engine) for text in texts)
+    return [{"role": "system", "content": content}] if content else []
+
+
+def _billed(text: str, engine: Engine) -> str:
+    """Return Claude Code's own line as llama.cpp has it: with no request's hash."""
+    at = text.find("cch=", len(_BILLING)) + len("cch=")
+    ends = text[at + len(_NO_HASH) : at + len(_NO_HASH) + 1] == ";"
+    if engine != "llama.cpp" or not text.startswith(_BILLING) or at < 4 or not ends:
+        return text
+    return text[:at] + _NO_HASH + text[at + len(_NO_HASH) :]
 
 
 def _message(message: Object, engine: Engine) -> list[Object]:

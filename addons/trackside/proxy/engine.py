@@ -14,7 +14,8 @@ from mitmproxy import ctx
 from mitmproxy.http import Headers, HTTPFlow
 from mitmproxy.proxy.mode_specs import ProxyMode, ReverseMode
 
-from trackside.handoff.engines import PROBES, by_answer
+from trackside.handoff.continuation import DEEPSEEK_PATH
+from trackside.handoff.engines import PROBES, by_answer, by_upstream
 from trackside.handoff.strategy import Engine
 from trackside.wire import dialect_of
 
@@ -52,6 +53,8 @@ def credentials(headers: Headers) -> dict[str, str]:
 def path_for(flow: HTTPFlow, path: str) -> str:
     """Put a path of the engine behind whatever prefix this flow's path has."""
     own = flow.request.path.partition("?")[0]
+    if path == DEEPSEEK_PATH:  # told by the host, so its root is known
+        return path
     if dialect_of(own) == dialect_of(path) is not None:
         return own
     for root in ("/v1/", "/api/"):
@@ -61,7 +64,12 @@ def path_for(flow: HTTPFlow, path: str) -> str:
 
 
 async def ask_for(
-    flow: HTTPFlow, path: str, *, body: bytes | None = None, method: str = "POST"
+    flow: HTTPFlow,
+    path: str,
+    *,
+    body: bytes | None = None,
+    method: str = "POST",
+    timeout_s: float = CALL_TIMEOUT_S,
 ) -> Answer:
     """Ask the engine of a flow, with the flow's credentials. See `ask`."""
     return await ask(
@@ -70,6 +78,7 @@ async def ask_for(
         body=body,
         method=method,
         headers=credentials(flow.request.headers),
+        timeout_s=timeout_s,
     )
 
 
@@ -129,7 +138,7 @@ class Engines:
 
     def get(self, upstream: str) -> Engine | None:
         """Return the engine if it is known by now."""
-        return self._known.get(upstream)
+        return self._known.get(upstream) or by_upstream(upstream)
 
     def learn(self, upstream: str, engine: Engine | None) -> None:
         """Note what a response gave away."""
@@ -140,8 +149,8 @@ class Engines:
         self, upstream: str, headers: Mapping[str, str] | None = None
     ) -> Engine | None:
         """Ask an upstream what it is, once at a time; None if it does not say."""
-        if upstream in self._known:
-            return self._known[upstream]
+        if engine := self.get(upstream):
+            return engine
         if upstream not in self._asking:
             self._asking[upstream] = asyncio.ensure_future(
                 self._probe(upstream, headers)

@@ -13,8 +13,8 @@ from trackside.handoff import in_place, record
 from trackside.handoff.asks import Asked
 from trackside.handoff.dialects import writer
 from trackside.handoff.phases import Phase1
-from trackside.handoff.plan import order
-from trackside.handoff.strategy import Turn
+from trackside.handoff.plan import hands_on, order
+from trackside.handoff.strategy import LABELS_BY_PROMPT, Turn
 from trackside.handoff.text import Opened
 from trackside.handoff.usage import Counts
 from trackside.handoff.watch import Trip, Watch, kept_reasoning
@@ -151,11 +151,14 @@ class Guarded:
         kept = f"{self.leading}{kept}\n\n{self.settings.closing}" if kept else ""
         spent = self.watch.counts.completion or self.watch.reasoning_tokens
         return msgspec.structs.replace(
-            self._turn(), kept=kept.rstrip(), spent_tokens=spent
+            self._turn(),
+            kept=kept.rstrip(),
+            spent_tokens=spent,
+            prompt_tokens=self.watch.counts.prompt,
         )
 
     def _ways(self, turn: Turn) -> tuple[str, ...]:
-        """Return the strategies that may be tried.
+        """Return the ways that may be tried.
 
         None without reasoning to hand on (llama.cpp then loses the assistant's
         header), none behind an assistant message (two in a row are refused).
@@ -179,13 +182,15 @@ class Guarded:
             wants_usage=self.request.include_usage,
             wants_running_usage=self.request.continuous_usage,
             closes_inline="\n</think>\n\n" if watch.inline else "",
-            trusts_labels=turn.engine == "llama.cpp",
+            trusts_labels=turn.engine in LABELS_BY_PROMPT,
         )
         cuts = self.settings.content == "cut"
         tap.handoff = self.continuing = Continuing(
             self.flow,
             turn=turn,
-            write=lambda: writer(phase1, self._form),
+            write=lambda way: writer(
+                phase1 if hands_on(way) else phase1.alone(), self._form
+            ),
             ways=Ways(names, self.settings.handoffs, cuts),
             watch=lambda: self._new_watch(None),
             register=self._register,
@@ -243,4 +248,5 @@ class Guarded:
             error=error,
             flow_id=done.phase2.id if done.phase2 else None,
             ttft_s=done.ttft_s,
+            way=done.way,
         )

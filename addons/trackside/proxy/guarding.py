@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 from mitmproxy import http
 
-from trackside.handoff import asks, record, text
+from trackside.handoff import abort, asks, record, text
 from trackside.handoff.dialects import FORMS, whole_for
 from trackside.handoff.engines import by_server
 from trackside.handoff.record import KEY
-from trackside.handoff.strategy import Engine
+from trackside.handoff.strategy import Call, Engine
 from trackside.handoff.watch import Watch
 from trackside.loops.budget import Budgets
 from trackside.loops.monitor import Monitor
@@ -22,7 +22,8 @@ from trackside.proxy.continuing import Continuing
 from trackside.proxy.engine import credentials, recognised, upstream_of
 from trackside.proxy.guarded import Guarded, Settings
 from trackside.proxy.reading import new_reader, read_request, read_response, turn_of
-from trackside.proxy.tap import read_by, streams, unbound
+from trackside.proxy.stopping import stopper
+from trackside.proxy.tap import Tap, read_by, streams, unbound
 from trackside.wire import DIALECTS, dialect_of
 from trackside.wire.edit import add_members
 from trackside.wire.request import Request
@@ -154,9 +155,11 @@ class Guarding:
         if response is None or not flow.live:
             return
         if continuing := self._phase2.get(flow.id):
-            reads = DIALECTS[continuing.reads]
+            reads = DIALECTS[continuing.call.reads]
             if streams(response, reads.framing):
-                continuing.observe(read_by(flow, reads.reader))
+                tap = read_by(flow, reads.reader)
+                watch = continuing.observe(tap)
+                self._stop_before_closing(flow, tap, watch, continuing.call.reads)
         elif guarded := self._turns.get(flow.id):
             server = response.headers.get("server", "")
             self._engines.learn(upstream_of(flow), by_server(server))
@@ -168,6 +171,21 @@ class Guarding:
                     tap.edit = guarded.asked.hide
                 tap.whole = guarded.whole
                 tap.observers.append(guarded)
+                self._stop_before_closing(flow, tap, guarded.watch, dialect)
+
+    def _stop_before_closing(
+        self, flow: http.HTTPFlow, tap: Tap, watch: Watch, dialect: str
+    ) -> None:
+        """Tell an engine to stop that does not notice when its client goes."""
+        engine = self.policy.engine or self._engines.get(upstream_of(flow))
+        if abort.call(engine, dialect, "?") is None:
+            return
+
+        def call() -> Call | None:
+            started = watch.start if watch.stage != "complete" else None
+            return abort.call(engine, dialect, started.id) if started else None
+
+        tap.stop = stopper(flow, call)
 
     def finished(self, flow: http.HTTPFlow, error: str | None) -> dict[str, Any] | None:
         """Return the record of a flow that is over; None if there is none to keep.
@@ -227,5 +245,5 @@ def _ended_by(guarded: Guarded, error: str | None) -> str:
     """Tell who ended the turn: engine, client, guard or an error."""
     done = guarded.continuing
     if error is None or guarded.watch.stage == "complete":
-        return "guard" if done and done.strategy == "end" else "engine"
+        return "guard" if done and done.way == "end" else "engine"
     return "client" if "client" in error.lower() else "error"

@@ -9,7 +9,6 @@ tests/proxy/test_splice.py fails loudly where they move.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Generator
 from typing import Any, cast
@@ -33,11 +32,9 @@ from mitmproxy.proxy.layers.http._events import (
 from mitmproxy.proxy.layers.http._hooks import HttpErrorHook
 
 from trackside.proxy.handoff import Handoff
+from trackside.proxy.stopping import stop
 
 logger = logging.getLogger(__name__)
-
-CLOSING_S = 0.05
-"""Far more than the few turns of the event loop that closing takes."""
 
 type Commands = Generator[commands.Command, Any, None]
 
@@ -52,16 +49,6 @@ def install(nextlayer: layer.NextLayer) -> None:
             below.__class__ = SplicingHttpLayer
             cast(SplicingHttpLayer, below).continued = {}
         below = getattr(below, "child_layer", None)
-
-
-async def let_upstreams_close() -> None:
-    """Wait, in `client_disconnected`, until closed server connections are closed.
-
-    mitmproxy cancels them once more after this hook. A connection that is just being
-    closed because its client left can lose its `close` to that second cancel, and
-    then the engine generates on for nobody.
-    """
-    await asyncio.sleep(CLOSING_S)
 
 
 class SplicingHttpLayer(HttpLayer):
@@ -120,6 +107,7 @@ class SplicingStream(HttpStream):
             if handoff is not None:
                 self.handoff = handoff
                 self.server_state = self.state_spliced
+                yield from stop(self.flow)
                 cancel = RequestProtocolError(
                     self.stream_id, "handed off", ErrorCode.CANCEL
                 )
@@ -160,12 +148,6 @@ class SplicingStream(HttpStream):
             self.accepted = bool(tap)
         elif isinstance(event, ResponseData) and self.accepted:
             yield from self.send(event.data)
-            if getattr(tap, "handoff", None):
-                cancel = RequestProtocolError(
-                    child.stream_id, "handed off", ErrorCode.CANCEL
-                )
-                yield ReceiveHttp(cancel)
-                yield from self.attempt()
         elif isinstance(event, ResponseEndOfMessage | ResponseProtocolError):
             if not self.accepted or getattr(tap, "refused", False):
                 yield from self.attempt()
@@ -173,6 +155,16 @@ class SplicingStream(HttpStream):
                 yield from self.complete(event.message)
             else:
                 yield from self.complete(None)
+
+    def go_on(self, child: ContinuationStream) -> Commands:
+        """Give up a continuation that asks for another."""
+        tap = child.flow.response.stream if child.flow.response else None
+        if child.stream_id != self.continuation_id or not getattr(tap, "handoff", None):
+            return
+        self.continuation_id = None
+        cancel = RequestProtocolError(child.stream_id, "handed off", ErrorCode.CANCEL)
+        yield ReceiveHttp(cancel)
+        yield from self.attempt()
 
     def send(self, data: bytes) -> Commands:
         """Send data to the client; nothing at all for nothing (it would end a body)."""
@@ -215,6 +207,8 @@ class SplicingStream(HttpStream):
     ) -> Commands:
         """Pass a leaving client on to the continuation; phase 1's engine is done."""
         if self.handoff is None:
+            if isinstance(event, RequestProtocolError):
+                yield from stop(self.flow)
             yield from super().handle_protocol_error(event)
         elif isinstance(event, RequestProtocolError):
             child, self.continuation_id = self.continuation_id, None
@@ -239,6 +233,14 @@ class ContinuationStream(HttpStream):
         super().__init__(context, stream_id)
         self.parent = parent
 
+    def handle_protocol_error(
+        self, event: RequestProtocolError | ResponseProtocolError
+    ) -> Commands:
+        """Stop the engine when the client, or the guard, does not want more."""
+        if isinstance(event, RequestProtocolError):
+            yield from stop(self.flow)
+        yield from super().handle_protocol_error(event)
+
     def _handle_event(self, event: events.Event) -> Commands:
         inner = super()._handle_event(event)
         reply: Any = None
@@ -246,7 +248,7 @@ class ContinuationStream(HttpStream):
             try:
                 command = inner.send(reply)
             except StopIteration:
-                return
+                break
             if (
                 isinstance(command, SendHttp)
                 and command.connection is self.context.client
@@ -255,3 +257,5 @@ class ContinuationStream(HttpStream):
                 yield from self.parent.take(self, command.event)
             else:
                 reply = yield command
+        if isinstance(event, ResponseData):
+            yield from self.parent.go_on(self)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 from mitmproxy import http
@@ -51,6 +51,8 @@ class Tap:
         self.whole = whole
         self.observers: list[Observer] = []
         self.handoff: Handoff | None = None
+        self.stop: Callable[[], Awaitable[None]] | None = None
+        """Tells the engine to stop, before its connection is closed. See `splice`."""
         self.refused = False
         self.seen_bytes = 0
         self.first_byte_s: float | None = None

@@ -195,6 +195,9 @@ def _messages_stream(
             delta = {"type": f"{kind}_delta", kind: text}
             yield _named("content_block_delta", index=index, delta=delta)
         if not first:
+            if kind == "thinking":
+                signed = {"type": "signature_delta", "signature": ""}
+                yield _named("content_block_delta", index=index, delta=signed)
             yield _named("content_block_stop", index=index)
     yield _named(
         "message_delta",
@@ -310,25 +313,26 @@ def _responses_stream(
     told = {"id": "resp_1", "object": "response", "model": "m", "created_at": 17}
     yield event("created", response={**told, "status": "in_progress", "output": []})
     kinds = (
-        ("reasoning", "rs_1", "reasoning_text", reasoning),
-        ("message", "msg_1", "output_text", content),
+        ("rs_1", {"type": "reasoning", "summary": []}, "reasoning_text", reasoning),
+        ("msg_1", {"type": "message", "role": "assistant"}, "output_text", content),
     )
     output: list[Any] = []
-    for kind, name, part, texts in kinds:
-        item = {"id": name, "type": kind, "content": []}
+    for name, kind, part, texts in kinds:
+        item = {"id": name, **kind, "content": []}
+        more = {"annotations": []} if part == "output_text" else {}
         at = {"item_id": name, "output_index": len(output), "content_index": 0}
         text, parts = "", ""
-        for more in texts:
+        for piece in texts:
             if not text:
                 where = {"output_index": len(output)}
                 yield event("output_item.added", item=item, **where)
-                new = {"type": part, "text": ""}
-                parts = thought if kind == "reasoning" else "content_part"
+                new = {"type": part, "text": "", **more}
+                parts = thought if kind["type"] == "reasoning" else "content_part"
                 yield event(f"{parts}.added", part=new, **at)
-            text += more
-            yield event(f"{part}.delta", delta=more, **at)
+            text += piece
+            yield event(f"{part}.delta", delta=piece, **at)
         if text:
-            whole = {"type": part, "text": text}
+            whole = {"type": part, "text": text, **more}
             yield event(f"{part}.done", text=text, **at)
             yield event(f"{parts}.done", part=whole, **at)
             output.append({**item, "status": "completed", "content": [whole]})

@@ -188,6 +188,15 @@ def test_without_the_engine_it_names_what_serves_instead(clone: Clone) -> None:
     assert clone.calls() == ["locks/engine.txt"], "it tries again"
 
 
+def test_no_lock_names_a_registry() -> None:
+    locks = [*ROOT.glob("locks/*"), *ROOT.glob("*/*/package-lock.json")]
+    assert len(locks) > 2
+    for lock in locks:
+        text = lock.read_text()
+        assert '"resolved"' not in text, lock
+        assert "index-url" not in text, lock
+
+
 def test_it_is_a_script_anyone_can_run() -> None:
     for name in ("setup", "test", "lock"):
         assert os.access(ROOT / "scripts" / name, os.X_OK)

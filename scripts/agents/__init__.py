@@ -1,0 +1,1 @@
+"""Real agents, headless, in front of a scripted engine."""

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loop_texts import HEALTHY, LOOPS, PARAGRAPH, PROSE
-from trackside.loops import DETECTORS
+from trackside.loops import DETECTORS, tokens
 from trackside.loops.monitor import DEFAULT, Monitor, select
 
 
@@ -88,3 +88,28 @@ def test_select(spec, names):
 def test_select_says_what_it_got_and_what_it_knows(spec):
     with pytest.raises(ValueError, match=r"no detector '.*want all or .*staleness"):
         select(spec)
+
+
+@pytest.mark.parametrize(
+    "stutter",
+    [
+        pytest.param("?!", id="marks"),
+        pytest.param("9", id="digits"),
+        pytest.param(" the", id="word"),
+        pytest.param("哈", id="chinese"),
+        pytest.param("龘", id="rare-chinese"),
+        pytest.param("😀", id="emoji"),
+        pytest.param("😀 ", id="spaced-emoji"),
+        pytest.param("👩‍🚀", id="joined-emoji"),
+    ],
+)
+def test_a_stutter_trips_within_300_tokens(stutter):
+    copies = next(n for n in range(900, 0, -1) if tokens.count(stutter * n) <= 300)
+    for before in range(0, 128, 16):
+        trip, _ = run(PROSE[: 600 + before] + stutter * copies, 1)
+        assert trip is not None
+
+
+def test_a_picture_of_emoji_does_not_trip():
+    picture = "\n".join(["🟥🟥🟨🟨🟥🟥🟩🟩"] * 6)
+    assert run(PROSE[:600] + picture + PROSE[600:])[0] is None

@@ -109,8 +109,7 @@ def test_the_text_kept_ends_before_the_second_copy():
             "".join(f"We go on to {n}, and it is {n * 37 % 101}. " for n in range(90)),
             id="renumbered",
         ),
-        pytest.param(RULES[2], PROSE * 9, id="phrases"),
-        pytest.param(RULES[3], shuffled(14), id="reworded"),
+        pytest.param(RULES[2], shuffled(14), id="reworded"),
     ],
 )
 def test_each_rule_finds_its_kind_by_itself(rule, text):

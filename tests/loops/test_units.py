@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trackside.loops.units import BLOCK_CHARS, ORDINAL, Reader
+from trackside.loops.units import BLOCK_BYTES, ORDINAL, Reader
 
 PADDING = " padding" * 40
 
@@ -88,10 +88,17 @@ def test_cuts_do_not_matter(text, cuts):
     assert blocks == Reader().feed(text)
 
 
-@given(st.text(min_size=BLOCK_CHARS))
+@given(st.text(min_size=BLOCK_BYTES))
 def test_units_tile_the_text(text):
     blocks = Reader().feed(text)
     assert "".join(block.text for block in blocks) == text[: blocks[-1].end]
     starts = [start for block in blocks for start in block.starts]
     assert starts == sorted(set(starts))
     assert starts[:1] in ([], [0])
+
+
+@given(st.text(alphabet="aя字😀\ud83d", max_size=400))
+def test_a_block_is_as_short_as_its_bytes_allow(text):
+    for block in Reader().feed(text):
+        sizes = [len(c.encode("utf-8", "surrogatepass")) for c in block.text]
+        assert sum(sizes[:-1]) < BLOCK_BYTES <= sum(sizes)

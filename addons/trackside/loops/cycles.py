@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from trackside.loops.finding import Detector, Finding
-from trackside.loops.units import BLANK, WORD, Block, Reader
+from trackside.loops.units import BLANK, BLOCK_BYTES, WORD, Block, Reader
 
 _TAIL_UNITS = 2048  # looked back on: cycles up to 970 units; `Staleness` sees others
 _KEY_UNITS = 8  # by which a distance is proposed
 _TRIES = 8  # distances tried: what comes back within a cycle proposes false ones
 _BYTES = 4  # of a unit on the tail
+_STUTTER = 16  # copies
+_FEW_CHARS = BLOCK_BYTES // 2  # in a block
 
 
 class Cycles(Detector):
@@ -24,7 +26,7 @@ class Cycles(Detector):
 
     Parameters:
         copies: copies wanted, the last one need not be whole.
-        units: units that they must span, or
+        units: units that they must span, half of them in a stutter of symbols, or
         chars: letters, digits and blanks that they must span. Rules ("-----") and a
             grid of zeros do not come to this.
 
@@ -57,8 +59,11 @@ class Cycles(Detector):
             del self._tail[: -_TAIL_UNITS * _BYTES]
         for distance in self._distances():
             span = distance + self._run(distance)
+            # What is written in few characters, emoji above all, is many tokens.
+            is_stutter = span >= _STUTTER * distance and len(block.text) < _FEW_CHARS
+            enough = self._units // 2 if is_stutter else self._units
             if span >= self._copies * distance and (
-                span >= self._units or self._chars_of(span) >= self._chars
+                span >= enough or self._chars_of(span) >= self._chars
             ):
                 self._fired = True
                 first = len(self._starts) - span

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from trackside.loops import DETECTORS
 from trackside.loops.finding import Finding
-from trackside.loops.units import BLOCK_CHARS, Reader
+from trackside.loops.units import BLOCK_BYTES, Reader
 
 DEFAULT = tuple(DETECTORS)
 """The default set: all of them."""
@@ -26,8 +26,8 @@ class Monitor:
         self.evidence: list[Finding] = []
         """What raised suspicion, in the order found. Grows by one per detector."""
         self._reader = Reader()
-        self._unread: list[str] = []
-        self._unread_chars = 0
+        self._unread: list[str] = []  # deltas that complete no block
+        self._unread_bytes = 0  # of them and of what the reader has, at most
         self._detectors = [DETECTORS[name]() for name in names if name in DETECTORS]
         self._tripped = False
 
@@ -40,13 +40,13 @@ class Monitor:
             return None
         # Most deltas complete no block; they should cost next to nothing.
         self._unread.append(text)
-        self._unread_chars += len(text)
-        if self._unread_chars < BLOCK_CHARS:
+        self._unread_bytes += len(text) if text.isascii() else 4 * len(text)
+        if self._unread_bytes < BLOCK_BYTES:
             return None
-        text = "".join(self._unread)
+        blocks = self._reader.feed("".join(self._unread))
         self._unread.clear()
-        self._unread_chars %= BLOCK_CHARS  # as many as the reader holds back
-        for block in self._reader.feed(text):
+        self._unread_bytes = self._reader.unread_bytes
+        for block in blocks:
             for detector in self._detectors:
                 finding = detector.read(block)
                 if finding and detector.trips:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from array import array
-from collections import Counter, deque
 from typing import ClassVar
 
 from trackside.loops.finding import Detector, Finding
@@ -16,6 +15,8 @@ class Ngrams(Detector):
     """Fires when one n-gram stands `copies` times within the last `window` units.
 
     Tables and hand arithmetic do so by nature, so this is evidence, not a trip.
+    A block's units are looked for n by n, as what comes back is mostly longer than n:
+    O(window) each, done in C.
 
     Parameters:
         gram: units of an n-gram, at least 2.
@@ -26,40 +27,40 @@ class Ngrams(Detector):
     trips: ClassVar[bool] = False
 
     def __init__(self, *, gram: int = 8, copies: int = 6, window: int = 512) -> None:
-        self._gram_bytes = gram * _BYTES
+        self._gram = gram
         self._copies = copies
         self._window = window
         self._reader = Reader()
-        self._last = b""  # units that the next n-gram begins with
-        self._last_starts: list[int] = []
-        self._grams: deque[tuple[bytes, int]] = deque()
-        self._counts: Counter[bytes] = Counter()
+        self._units = b""
+        self._starts = array("Q")
         self._fired = False
 
     def read(self, block: Block) -> Finding | None:
-        """See `Detector.read`. O(units of the block)."""
+        """See `Detector.read`."""
         if self._fired:
             return None
-        size = self._gram_bytes
-        units = self._last + array("I", block.ids).tobytes()
-        starts = self._last_starts + block.starts
-        fresh = [
-            units[at : at + size] for at in range(0, len(units) - size + 1, _BYTES)
+        self._units = (self._units + array("I", block.ids).tobytes())[
+            -_BYTES * self._window :
         ]
-        self._last = units[len(fresh) * _BYTES :]
-        self._last_starts = starts[len(fresh) :]
-        self._grams.extend(zip(fresh, starts, strict=False))
-        counts = self._counts
-        counts.update(fresh)
-        while len(self._grams) > self._window:
-            gram, _ = self._grams.popleft()
-            if counts[gram] == 1:
-                counts.pop(gram)  # del, but in C
-            else:
-                counts[gram] -= 1
-        if max(map(counts.__getitem__, fresh), default=0) < self._copies:
-            return None
-        self._fired = True
-        most = max(fresh, key=counts.__getitem__)
-        places = [start for gram, start in self._grams if gram == most]
-        return Finding("ngrams", places[0], block.end, len(places), places[1])
+        self._starts.extend(block.starts)
+        del self._starts[: -self._window]
+        size, units = _BYTES * self._gram, self._units
+        fresh = max(0, len(units) - _BYTES * len(block.ids) - size + _BYTES)
+        for at in range(fresh, len(units) - size + 1, size):
+            gram = units[at : at + size]
+            if units.count(gram) < self._copies:
+                continue
+            places = self._places(gram)
+            if len(places) >= self._copies:
+                self._fired = True
+                return Finding("ngrams", places[0], block.end, len(places), places[1])
+        return None
+
+    def _places(self, gram: bytes) -> list[int]:
+        """Return the offsets at which the n-gram begins, copies that overlap once."""
+        places, at = [], self._units.find(gram)
+        while at >= 0:
+            if at % _BYTES == 0:
+                places.append(self._starts[at // _BYTES])
+            at = self._units.find(gram, at + (1 if at % _BYTES else len(gram)))
+        return places

@@ -33,7 +33,7 @@ class Openings(Detector):
         self._chars = chars
         self._alike = alike
         self._reader = Reader()
-        self._segments = Segments(PARAGRAPH)
+        self._segments = Segments(PARAGRAPH, chars)
         self._openings: deque[str] = deque(maxlen=ring)
         self._starts: deque[int] = deque(maxlen=ring)
         self._fired = False

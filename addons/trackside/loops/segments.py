@@ -30,10 +30,16 @@ class Segment(NamedTuple):
 
 
 class Segments:
-    """Cuts a stream at a separator; holds back the unfinished segment."""
+    """Cuts a stream at a separator; holds back the unfinished segment.
 
-    def __init__(self, separator: re.Pattern[str]) -> None:
+    Parameters:
+        separator: what stands between segments.
+        shortest: segments with fewer characters are passed over.
+    """
+
+    def __init__(self, separator: re.Pattern[str], shortest: int = 1) -> None:
         self._separator = separator
+        self._shortest = shortest
         self._held = ""
         self._start = 0  # of what is held
 
@@ -42,16 +48,18 @@ class Segments:
         held = self._held + text
         at, done = 0, []
         for match in self._separator.finditer(held):
-            if match.end() == len(held):
+            end = match.end()
+            if end == len(held):
                 break  # the separator may go on
-            done.append(self._segment(held[at : match.start()], at))
-            at = match.end()
+            if match.start() - at >= self._shortest:
+                done.append(self._segment(held[at : match.start()], at))
+            at = end
         if len(held) - at > LONGEST_CHARS:
             done.append(self._segment(held[at:], at))
             at = len(held)
         self._held = held[at:]
         self._start += at
-        return [segment for segment in done if segment.text]
+        return [segment for segment in done if len(segment.text) >= self._shortest]
 
     def _segment(self, text: str, at: int) -> Segment:
         bare = text.lstrip()

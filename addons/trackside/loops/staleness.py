@@ -12,9 +12,8 @@ from trackside.loops.units import LETTERS, WORD, Block, Reader
 
 _SLOTS = 1 << 16  # counters of phrases, 12 % of them in use at most
 _ENOUGH = 15  # a counter stops here
-_PRIME = (1 << 31) - 1
+_PRIME = (1 << 30) - 35
 _BASE = 1_000_003
-_PROSE = 0.55  # share of words among the units of prose; code and formulas have less
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +25,7 @@ class Rule:
     never below zero: the score is the length of staleness, with gaps forgiven.
     """
 
-    reads: Literal["words", "letters", "prose"]  # without numbers; without code
+    reads: Literal["words", "letters"]  # with numbers or without
     gram: int  # words of a phrase
     before: int  # earlier occurrences that make it stale
     cost: float  # of a word that is not stale
@@ -38,15 +37,13 @@ RULES = (
     # Long phrases word for word, for the fourth time: honest re-verification says a
     # thing twice or three times. Most of the text around them may be new.
     Rule("words", gram=12, before=3, cost=0.3, limit=100),
-    # The same with numbers left out, which drift and count; longer, because hand
-    # arithmetic and tables look like this for a page.
-    Rule("letters", gram=10, before=3, cost=0.3, limit=190),
-    # Reworded: shorter phrases, so they must prevail, and for several pages.
-    Rule("prose", gram=5, before=3, cost=0.5, limit=500),
+    # Reworded, and without the numbers, which drift and count: shorter phrases, so
+    # they must prevail for pages. Hand arithmetic and tables do so for one.
+    Rule("letters", gram=7, before=3, cost=0.25, limit=330),
     # Shuffled and with words dropped: pairs of words, nearly all of them.
-    Rule("prose", gram=2, before=5, cost=4.0, limit=250, memory=4096),
+    Rule("letters", gram=2, before=5, cost=4.0, limit=250, memory=4096),
 )
-"""Each limit is a fifth to a half above the worst of 650 healthy traces."""
+"""Each limit is a fifth to a third above the worst of 650 healthy traces."""
 
 
 _LONGEST = 16  # words of a rule's phrase, at most
@@ -84,19 +81,16 @@ class Staleness(Detector):
             return None
         self._tape.extend(block)
         words = [unit for unit in block.ids if unit & WORD]
-        is_prose = len(words) >= _PROSE * len(block.ids)
         self._words = _prefixes(self._words, words)
         self._letters = _prefixes(
             self._letters, [unit for unit in words if unit & LETTERS]
         )
         for score in self._scores:
-            reads = score.rule.reads
-            if reads == "prose" and not is_prose:
-                continue
-            prefixes = self._letters if reads == "letters" else self._words
+            is_lettered = score.rule.reads == "letters"
+            prefixes = self._letters if is_lettered else self._words
             if score.add(prefixes, block.end - len(block.text)):
                 self._fired = True
-                kind = LETTERS if reads == "letters" else WORD
+                kind = LETTERS if is_lettered else WORD
                 start, second, copies = self._tape.copies(score.since, kind)
                 return Finding("staleness", start, block.end, copies, second)
         return None

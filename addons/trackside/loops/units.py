@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
 
-BLOCK_CHARS = 128
-"""Characters a block spans. Work for a block amortises over about 32 tokens."""
+BLOCK_BYTES = 128
+"""Bytes of UTF-8 a block spans, up to the next character: about 30 tokens of English
+or Russian, 50 of Chinese, 100 of emoji."""
 
 _ALONE = (
     "\u0e00-\u0eff"  # Thai and Lao write no spaces between words
@@ -31,6 +32,8 @@ _MARKS = frozenset(".:)、．：）")  # what follows an ordinal
 _STOPS = frozenset(".!?。！？")
 _BULLETS = "#*-+>([|•_` \t\n"  # what may stand before the first word of a line
 
+_HASH = (1 << 30) - 8  # small integers: Python multiplies them four times as fast
+
 NUMBER = 1
 """This bit is set in the unit of a number, list ordinals aside."""
 LETTERS = 2
@@ -48,22 +51,22 @@ class Block:
     """What one stretch of text completed. Lists have one item per unit."""
 
     end: int
-    """One past the block's last character, a multiple of `BLOCK_CHARS`."""
+    """One past the block's last character."""
     text: str
-    """The block's own characters, `BLOCK_CHARS` of them."""
+    """The block's own characters, as few as have `BLOCK_BYTES`."""
     ids: list[int]
-    """Which unit it is, below 2**32."""
+    """Which unit it is, below 2**30."""
     starts: list[int]
     """Where the unit begins, white space before it included."""
 
 
 @lru_cache(maxsize=1 << 13)
 def _unit(piece: str) -> int:
-    """Return the unit of a piece: equal if the case-folded text is, below 2**32."""
+    """Return the unit of a piece: equal if the case-folded text is, below 2**30."""
     folded = piece.strip().casefold()
     kind = NUMBER * folded[-1:].isdigit() or LETTERS * folded[-1:].isalpha()
     # A checksum, unlike hash(), is the same in every process.
-    return zlib.crc32(folded.encode("utf-8", "surrogatepass")) & ~7 | kind
+    return zlib.crc32(_encoded(folded)) & _HASH | kind
 
 
 class Reader:
@@ -78,26 +81,22 @@ class Reader:
     """
 
     def __init__(self) -> None:
-        self._unread: list[str] = []  # deltas of the unfinished block
-        self._unread_chars = 0
+        self._unread = ""  # the unfinished block
+        self.unread_bytes = 0
+        """Bytes of the unfinished block so far."""
         self._held = ""  # the pieces held back
         self._context = ["\n"]  # the pieces before them
         self._end = 0
 
     def feed(self, text: str) -> list[Block]:
         """Return the blocks that `text` completes. O(len(text))."""
-        self._unread.append(text)
-        self._unread_chars += len(text)
-        if self._unread_chars < BLOCK_CHARS:
+        self._unread += text
+        self.unread_bytes += len(text if text.isascii() else _encoded(text))
+        if self.unread_bytes < BLOCK_BYTES:
             return []
-        unread = "".join(self._unread)
-        whole = len(unread) - len(unread) % BLOCK_CHARS
-        self._unread = [unread[whole:]]
-        self._unread_chars = len(unread) - whole
-        return [
-            self._block(unread[at : at + BLOCK_CHARS])
-            for at in range(0, whole, BLOCK_CHARS)
-        ]
+        *blocks, self._unread = _cut(self._unread)
+        self.unread_bytes = len(_encoded(self._unread))
+        return list(map(self._block, blocks))
 
     def _block(self, text: str) -> Block:
         start = self._end - len(self._held)
@@ -108,15 +107,46 @@ class Reader:
         starts = list(accumulate(map(len, done), initial=start))
         starts.pop()
         ids = list(map(_unit, done))
-        numbers = [at for at, unit in enumerate(ids) if unit & NUMBER]
+        if any(map(NUMBER.__and__, ids)):
+            self._mask_ordinals(ids, pieces)
+        self._context = (
+            done[-_CONTEXT_PIECES:]
+            if len(done) >= _CONTEXT_PIECES
+            else (self._context + done)[-_CONTEXT_PIECES:]
+        )
+        return Block(self._end, text, ids, starts)
+
+    def _mask_ordinals(self, ids: list[int], pieces: list[str]) -> None:
+        """Give every list ordinal the same unit."""
         around = self._context + pieces
         shift = len(self._context)
-        for at in numbers:
-            before = around[max(0, at + shift - _CONTEXT_PIECES) : at + shift]
-            if "\n" in done[at] or _is_ordinal(before, done[at], pieces[at + 1]):
-                ids[at] = ORDINAL
-        self._context = around[: len(done) + shift][-_CONTEXT_PIECES:]
-        return Block(self._end, text, ids, starts)
+        for at, unit in enumerate(ids):
+            if unit & NUMBER:
+                before = around[max(0, at + shift - _CONTEXT_PIECES) : at + shift]
+                if "\n" in pieces[at] or _is_ordinal(
+                    before, pieces[at], pieces[at + 1]
+                ):
+                    ids[at] = ORDINAL
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _cut(text: str) -> list[str]:
+    """Return the blocks of a text, and last what is left over."""
+    if text.isascii():
+        return [
+            text[at : at + BLOCK_BYTES] for at in range(0, len(text) + 1, BLOCK_BYTES)
+        ]
+    data, at, blocks = _encoded(text), 0, []
+    while len(data) - at >= BLOCK_BYTES:
+        end = at + BLOCK_BYTES
+        while data[end : end + 1] and data[end] & 0xC0 == 0x80:  # within a character
+            end += 1
+        blocks.append(data[at:end].decode("utf-8", "surrogatepass"))
+        at = end
+    return [*blocks, data[at:].decode("utf-8", "surrogatepass")]
 
 
 def _is_ordinal(before: Sequence[str], number: str, after: str) -> bool:

@@ -73,6 +73,10 @@ class Scripted:
             time.sleep(0.01)
 
 
+class _Server(ThreadingHTTPServer):
+    request_queue_size = 128  # else a crowd of clients overflows it, and some are lost
+
+
 @contextmanager
 def scripted(
     script: Script,
@@ -135,7 +139,7 @@ def scripted(
                 self.close_connection = True
                 self.connection.shutdown(socket.SHUT_RDWR)
 
-    serving = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    serving = _Server(("127.0.0.1", 0), Handler)
     serving.daemon_threads = True
     if tls:
         serving.socket = tls.wrap_socket(serving.socket, server_side=True)

@@ -13,7 +13,8 @@ import pytest
 from cases import body as chat_body
 from dialects import DIALECTS, Dialect, script
 from mitm import Proxy, mitmdump
-from scripted import Scripted, scripted
+from own_dialects import NDJSON
+from scripted import SSE, Asked, Reply, Scripted, scripted
 from trackside.proxy.capture import HTTPFlow
 from trackside.wire import dialect_of
 
@@ -27,8 +28,22 @@ UNDIFFED = ("llama_completion",)  # llama.cpp's own route: agents do not use it
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[Scripted]:
-    with scripted(script) as state:
+    with scripted(script_or_odd) as state:
         yield state
+
+
+ODD = {
+    "/generate": (SSE, b'data: {"text":"a"}\n\n'),
+    "/v2/talk": (NDJSON, b'{"a":1}\n'),
+}
+"""Paths that nobody knows: an engine's own, and one of the future."""
+
+
+def script_or_odd(asked: Asked) -> Reply | None:
+    if asked.path in ODD:
+        headers, event = ODD[asked.path]
+        return Reply(iter([event, event]), headers=dict(headers))
+    return script(asked)
 
 
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
@@ -68,6 +83,10 @@ def ran(engine: Scripted, tmp_path_factory: pytest.TempPathFactory) -> Ran:
                 httpx.post(url, json=body, timeout=30, **tagged(name, "whole"))
             leave(proxy, name, dialect)
         kept = {name: ask(engine, proxy, name) for name in AS_IT_IS}
+        for path in ODD:
+            body = {"text": "Hm", "stream": True}
+            httpx.post(proxy.url + path, json=body, **tagged(path, "odd"))
+        httpx.post(proxy.url + "/embed", json={"text": "Hm"}, **tagged("-", "no turn"))
         time.sleep(1.5)
         found: dict[tuple[str, str], list[dict[str, Any]]] = {}
         for flow in proxy.stop():
@@ -178,3 +197,19 @@ def test_what_the_guard_cannot_act_on_passes_and_is_timed(name: str, ran: Ran) -
     (told,) = ran.flows[name, "kept"]
     assert told["turn"]["ttft_s"] is not None
     assert told["turn"]["end"]["stage"] == "complete"
+
+
+@pytest.mark.parametrize("path", ODD)
+def test_a_stream_on_an_unknown_path_is_timed(path: str, ran: Ran) -> None:
+    (told,) = ran.flows[path, "odd"]
+    turn = told["turn"]
+    assert turn["api"] == "other"
+    assert turn["ttfb_s"] is not None
+    assert turn["ttft_s"] is None
+    assert turn["duration_s"] >= turn["ttfb_s"]
+    assert (turn["end"]["by"], turn["end"]["stage"]) == ("engine", "complete")
+    assert turn["verdict"]["fault"] == "none"
+
+
+def test_what_asks_for_no_stream_on_an_unknown_path_is_no_turn(ran: Ran) -> None:
+    assert ran.flows["-", "no turn"] == [{}]

@@ -4,6 +4,8 @@ from typing import Any
 
 import msgspec
 
+from trackside.wire.stream import Message
+
 
 def unnamed(data: dict[str, Any]) -> bytes:
     """Return an event of chat's kind, which has only data."""
@@ -19,3 +21,16 @@ def named(kind: str, /, **data: Any) -> bytes:
     """
     text = msgspec.json.encode({"type": kind, **data})
     return b"event: " + kind.encode() + b"\ndata: " + text + b"\n\n"
+
+
+def is_foreign(message: Message, data: dict[str, Any] | None) -> bool:
+    """Tell whether an event of phase 2 names a type that nobody knows.
+
+    Its client would get it without us, too; what may be an error never passes as it is.
+
+    Parameters:
+        data: the JSON object in it; None if there is none.
+    """
+    if message.pieces or data is None or "error" in data:
+        return False
+    return isinstance(data.get("type"), str) or message.raw.startswith(b"event:")

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from trackside.handoff.delta import drop_echo, read_chunk, relabel, says, take_choice
-from trackside.handoff.event import unnamed
+from trackside.handoff.event import is_foreign, unnamed
 from trackside.handoff.phases import Phase1
 from trackside.handoff.usage import Counts, merge, merged_timings, merged_usage
 from trackside.wire.pieces import Content, End, Failure, Keepalive, Usage
@@ -24,8 +24,8 @@ class Rewriter:
 
     One id, model and creation time; the role was said; one finish, one usage, one
     terminator. A prefill that is echoed is dropped, answer text that an old parser
-    calls reasoning becomes content. Members that are not known are passed on, events
-    that are no chat chunk are not. Raises nothing, whatever comes.
+    calls reasoning becomes content. Members that are not known are passed on, and
+    events of a type that is not. Raises nothing, whatever comes.
     """
 
     def __init__(self, phase1: Phase1) -> None:
@@ -74,6 +74,8 @@ class Rewriter:
                 case End():
                     return self._on_end()
         chunk = read_chunk(message.raw)
+        if is_foreign(message, chunk):
+            return message.raw
         if chunk and (out := self._chunk(chunk, message)):
             return out
         waits = any(

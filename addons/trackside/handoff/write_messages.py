@@ -50,8 +50,9 @@ class Messages:
             case "content_block_stop" if index == self._open:
                 self._open = None
 
-    def heard(self, message: Message) -> None:
+    def heard(self, message: Message) -> bytes:
         """See `Form.heard`: phase 1's message_start has said it all."""
+        return b""
 
     def text(self, text: str) -> bytes:
         """See `Form.text`."""

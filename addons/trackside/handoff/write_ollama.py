@@ -36,11 +36,13 @@ class Lines:
             self._began = self._head.get("created_at")
         self._latest = message.raw
 
-    def heard(self, message: Message) -> None:
+    def heard(self, message: Message) -> bytes:
         """See `Form.heard`: each line has its time, the last one the durations."""
-        self._read(message.raw)
+        line = self._read(message.raw)
+        is_foreign = line and not message.pieces and not {"done", "error"} & line.keys()
+        return message.raw if is_foreign else b""
 
-    def _read(self, raw: bytes) -> None:
+    def _read(self, raw: bytes) -> Object:
         line = _object(raw)
         if "created_at" in line:
             names = ("model", "created_at")
@@ -50,6 +52,7 @@ class Lines:
             self._head["created_at"] = line["created_at"]
             if line.get("done") is True:
                 self._tail = {k: v for k, v in line.items() if k not in _SAYING}
+        return line
 
     def text(self, text: str) -> bytes:
         """See `Form.text`."""

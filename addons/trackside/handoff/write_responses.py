@@ -44,13 +44,14 @@ class Responses:
         else:
             self._items.follow(event)
 
-    def heard(self, message: Message) -> None:
+    def heard(self, message: Message) -> bytes:
         """See `Form.heard`: llama.cpp tells model and time only at the end."""
         for piece in message.pieces:
             if isinstance(piece, Start):
                 if piece.created:
                     self._response.setdefault("created_at", piece.created)
                 self._response.setdefault("model", piece.model)
+        return b""
 
     def text(self, text: str) -> bytes:
         """See `Form.text`."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from trackside.handoff.delta import read_chunk
-from trackside.handoff.event import unnamed
+from trackside.handoff.event import is_foreign, unnamed
 from trackside.handoff.strategy import THINK
 from trackside.handoff.usage import Counts, merged_timings
 from trackside.wire.pieces import ToolCall, Usage
@@ -38,9 +38,11 @@ class Text:
             if "choices" in event:
                 self._head = {k: v for k, v in event.items() if k not in _OF_ONE}
 
-    def heard(self, message: Message) -> None:
+    def heard(self, message: Message) -> bytes:
         """See `Form.heard`."""
         self._after = _timings(message) or self._after
+        event = read_chunk(message.raw)
+        return message.raw if is_foreign(message, event) else b""
 
     def text(self, text: str) -> bytes:
         """See `Form.text`."""
@@ -110,11 +112,12 @@ class Native(Text):
             event = read_chunk(message.raw) or {}
             self._head = {k: v for k, v in event.items() if k not in _OF_ONE}
 
-    def heard(self, message: Message) -> None:
+    def heard(self, message: Message) -> bytes:
         """See `Form.heard`: the last frame tells settings and timings."""
-        event = read_chunk(message.raw) or {}
-        if event.get("stop") is True:
+        event = read_chunk(message.raw)
+        if event and event.get("stop") is True:
             self._tail = event
+        return message.raw if is_foreign(message, event) else b""
 
     def close(self, finish: str, counts: Counts) -> bytes:
         """See `Form.close`. Timings are phase 2's: nobody told phase 1's."""

@@ -29,8 +29,12 @@ class Form(Protocol):
         """Take note of a message that the client gets in phase 1."""
         ...
 
-    def heard(self, message: Message) -> None:
-        """Take note of a message of phase 2, for what phase 1 left open."""
+    def heard(self, message: Message) -> bytes:
+        """Take note of a message of phase 2, for what phase 1 left open.
+
+        Return what the client gets of it as it is: an event that nobody knows, if
+        both phases speak the client's dialect.
+        """
         ...
 
     def text(self, text: str) -> bytes:
@@ -95,8 +99,10 @@ class Writing:
 
     def edit(self, message: Message) -> bytes:
         """Return the bytes that stand for one message of phase 2."""
-        out = bytearray()
-        self._form.heard(message)
+        foreign = self._form.heard(message)
+        if self._closed or self.error is not None:
+            return b""
+        out = bytearray(foreign)
         for piece in message.pieces:
             if self._closed or self.error is not None:
                 break

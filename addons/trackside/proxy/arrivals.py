@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from mitmproxy import http
 
+from trackside.ledger.request import read_asked
 from trackside.prefix.arrival import Arrival
 from trackside.prefix.dialects import Dialect, recognise_path
 from trackside.prefix.hints import read_hints
@@ -15,6 +16,8 @@ from trackside.prefix.spans import BodyError
 from trackside.proxy.engine import upstream_of
 from trackside.wire import dialect_of
 
+OTHER = "other"
+"""The dialect of a turn that nobody here reads."""
 INFLATED_LIMIT_BYTES = 256 << 20
 """Most that a compressed body may grow to: beyond any real request."""
 
@@ -30,11 +33,18 @@ def dialect_of_turn(flow: http.HTTPFlow) -> Dialect | None:
 
 
 def api_of_turn(flow: http.HTTPFlow) -> str | None:
-    """Return the name of a turn's dialect, also of one whose prompts are not diffed."""
+    """Return the name of a turn's dialect, also of one whose prompts are not diffed.
+
+    On a path that is not known, what asks for a stream is a turn, too.
+    """
     if dialect := dialect_of_turn(flow):
         return dialect.name
-    is_turn = flow.request.method == "POST" and flow.request.raw_content is not None
-    return dialect_of(flow.request.path) if is_turn else None
+    if flow.request.method != "POST" or flow.request.raw_content is None:
+        return None
+    known = dialect_of(flow.request.path)
+    return known or (
+        OTHER if read_asked(flow.request.raw_content, "").streamed else None
+    )
 
 
 def is_encoded(flow: http.HTTPFlow) -> bool:

@@ -12,11 +12,16 @@ from trackside.handoff.dialects import ACTS_ON, TO_CHAT
 from trackside.handoff.strategy import Engine, Turn
 from trackside.proxy.asking import client_request
 from trackside.proxy.tap import streams
-from trackside.wire import DIALECTS, dialect_of
+from trackside.wire import DIALECTS, dialect_of, unread
 from trackside.wire.errors import WireError
 from trackside.wire.pieces import Piece
 from trackside.wire.request import Request
 from trackside.wire.stream import Reader
+
+_UNREAD: dict[str, Callable[[], Reader]] = {
+    "sse": unread.Events,
+    "ndjson": unread.Lines,
+}
 
 logger = logging.getLogger(__name__)
 
@@ -30,9 +35,9 @@ def read_request(flow: HTTPFlow) -> tuple[str, Request | None]:
 def reader_for(api: str, response: Response) -> Callable[[], Reader] | None:
     """Return what reads this response piece by piece; None if it can't be read so."""
     dialect = DIALECTS.get(api)
-    if dialect and streams(response, dialect.framing):
-        return dialect.reader
-    return None
+    if dialect:
+        return dialect.reader if streams(response, dialect.framing) else None
+    return next((r for kind, r in _UNREAD.items() if streams(response, kind)), None)
 
 
 def pieces_of(api: str, response: Response, body: bytes) -> list[Piece]:

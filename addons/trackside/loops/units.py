@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
+from typing import NamedTuple
 
 BLOCK_BYTES = 128
 """Bytes of UTF-8 a block spans, up to the next character: about 30 tokens of English
@@ -22,9 +22,9 @@ _ALONE = (
 # Every piece ends in its core and begins with the white space before it, so that the
 # pieces tile the text. The bounds keep what must be held back short.
 _PIECE = re.compile(
-    r"\s{0,16}(?:[A-Za-z]{1,24}|[0-9]{1,9}(?:e[+-]?[0-9]{1,3})?"  # plain ones first
-    r"|-{3,64}|={3,64}|_{3,64}|\*{3,64}|\.{3,64}|─{3,64}|[!-~]"
-    rf"|[^\W\d_{_ALONE}]{{1,24}}|\S)|\s{{1,16}}"
+    r"\s{0,16}+(?:[A-Za-z]{1,24}+|[0-9]{1,9}(?:e[+-]?[0-9]{1,3})?"  # plain ones first
+    r"|(?=[-=_*.─])(?:-{3,64}|={3,64}|_{3,64}|\*{3,64}|\.{3,64}|─{3,64})|[!-~]"
+    rf"|[^\W\d_{_ALONE}]{{1,24}}|\S)|\s{{1,16}}+"
 )
 _HELD_PIECES = 2  # the last may yet grow; the one before may yet become an ordinal
 _CONTEXT_PIECES = 6  # looked at before a number
@@ -46,8 +46,7 @@ BLANK = 0
 """The unit of white space that nothing follows for 16 characters."""
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(NamedTuple):
     """What one stretch of text completed. Lists have one item per unit."""
 
     end: int

@@ -350,7 +350,7 @@ def _read_responses(response: httpx.Response) -> Got:
     is_open = False
     events = list(named_events(response))
     numbers = [event["sequence_number"] for event in events]
-    assert numbers == list(range(len(events)))
+    assert numbers == list(range(numbers[0], numbers[0] + len(events)))
     for event in events:
         subject, _, verb = event["type"].removeprefix("response.").rpartition(".")
         if subject == "output_item" and verb == "added":
@@ -369,9 +369,12 @@ def _read_responses(response: httpx.Response) -> Got:
     assert (final["id"], final["model"]) == ("resp_1", "m")
     assert final["output"] == output
     _take_items(got, output)
-    for kind, text in (("reasoning_text", got.reasoning), ("output_text", got.content)):
-        deltas = (e for e in events if e["type"] == f"response.{kind}.delta")
-        assert "".join(e["delta"] for e in deltas) == text
+    for kinds, text in (
+        (("reasoning_text", "reasoning_summary_text"), got.reasoning),
+        (("output_text",), got.content),
+    ):
+        names = [f"response.{kind}.delta" for kind in kinds]
+        assert "".join(e["delta"] for e in events if e["type"] in names) == text
     got.finish = final["status"]
     assert last["type"] == f"response.{'failed' if final.get('error') else 'completed'}"
     got.error = (final.get("error") or {}).get("message")
@@ -383,7 +386,8 @@ def _take_items(got: Got, output: list[Any]) -> None:
     for item in output:
         match item["type"]:
             case "reasoning":
-                got.reasoning += item["content"][0]["text"]
+                (part,) = item.get("content") or item["summary"]
+                got.reasoning += part["text"]
             case "message":
                 got.content += item["content"][0]["text"]
             case "function_call":

@@ -75,7 +75,7 @@ def read_completions(response: httpx.Response) -> Got:
         assert event["id"] == "cmpl-1"
         text += event["choices"][0]["text"]
         got.finish = event["choices"][0]["finish_reason"]
-        got.output_tokens = event.get("usage", {}).get("completion_tokens")
+        got.output_tokens = (event.get("usage") or {}).get("completion_tokens")
     _untag(got, text)
     return got
 

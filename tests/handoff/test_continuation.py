@@ -52,7 +52,7 @@ def call_of(engine, members=MEMBERS):
         ),
         pytest.param(
             "openai",
-            {"content": f"<think>\n{KEPT}\n</think>\n\n"},
+            {"content": f"<think>{KEPT}\n</think>\n\n"},
             OPEN,
             id="openai",
         ),
@@ -129,7 +129,7 @@ def by_sglang(*answers):
     [
         pytest.param("assistant\n<think>\n", f"{KEPT}\n</think>\n\n", id="open"),
         pytest.param(
-            "assistant\n", f"<think>\n{KEPT}\n</think>\n\n", id="left to the model"
+            "assistant\n", f"<think>{KEPT}\n</think>\n\n", id="left to the model"
         ),
         pytest.param("[THINK]", f"{KEPT}\n[/THINK]\n\n", id="other tags"),
     ],

@@ -20,7 +20,7 @@ def told(dialect: str, event: bytes, by: str | None = None) -> bytes:
     """Return what a client gets of an event that phase 2 says in a dialect."""
     form = FORMS[dialect]() if dialect in FORMS else None
     [message] = DIALECTS[by or dialect].reader().feed(event)
-    return writer(phase1(), form).edit(message)
+    return writer(phase1(), form, "openai").edit(message)
 
 
 @pytest.mark.parametrize(("dialect", "event"), OWN)

@@ -1,3 +1,4 @@
+import msgspec
 import pytest
 
 from trackside.handoff.plan import STARTS, WAYS, order, strategy_of
@@ -39,6 +40,35 @@ def turn_of(engine, *, has_tools=False):
 def test_the_chosen_way_leads_and_what_fits_follows(turn, first, names):
     assert first in STARTS
     assert order(turn, first) == names
+
+
+TEXT = {"dialect": "completions", "members": {"prompt": b'"Hi"'}}
+
+
+@pytest.mark.parametrize("first", STARTS)
+@pytest.mark.parametrize(
+    ("engine", "more", "names"),
+    [
+        pytest.param("sglang", {}, ["continue"], id="sglang"),
+        pytest.param("ollama", {}, ["continue"], id="ollama"),
+        pytest.param("omlx", {}, ["continue"], id="omlx"),
+        pytest.param("lmstudio", {}, [], id="lmstudio"),
+        pytest.param("deepseek", {}, ["continue"], id="deepseek"),
+        pytest.param("openai", {}, ["continue"], id="unknown"),
+        pytest.param("mlx-lm", {}, ["afresh"], id="mlx-lm"),
+        pytest.param("sglang", TEXT, ["completion"], id="sglang's text"),
+        pytest.param("omlx", TEXT, ["completion"], id="omlx's text"),
+        pytest.param("lmstudio", TEXT, ["completion"], id="lmstudio's text"),
+        pytest.param("mlx-lm", TEXT, ["completion"], id="mlx-lm's text"),
+        pytest.param("openai", TEXT, ["completion"], id="unknown text"),
+        pytest.param("ollama", TEXT, [], id="ollama's prompt is a message"),
+    ],
+)
+def test_a_strategy_that_an_engine_lacks_leaves_those_it_has(
+    engine, more, names, first
+):
+    turn = msgspec.structs.replace(turn_of(engine), **more)
+    assert order(turn, first) == ([] if first == "end" else names)
 
 
 def test_every_way_is_told_as_a_strategy_that_can_be_chosen():

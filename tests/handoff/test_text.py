@@ -83,6 +83,22 @@ def test_text_begins_inside_the_reasoning_that_its_prompt_opens() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("prompt", "kept", "closed"),
+    [
+        pytest.param("a\n", "\nHm", "<think>\nHm\n</think>\n\n", id="has it"),
+        pytest.param("a\n", "Hm", "<think>\nHm\n</think>\n\n", id="has it not"),
+        pytest.param("a\n", "\n\nHm", "<think>\n\nHm\n</think>\n\n", id="has two"),
+        pytest.param("<think>", "\nHm", "\nHm\n</think>\n\n", id="open"),
+        pytest.param("<think>\n", "\nHm", "\nHm\n</think>\n\n", id="open, a line on"),
+    ],
+)
+def test_the_openers_line_break_is_there_once(
+    prompt: str, kept: str, closed: str
+) -> None:
+    assert text.closed_block(prompt, kept) == closed
+
+
 def test_what_is_held_back_is_told_at_the_finish() -> None:
     reader = text.opened(b'{"prompt":"<think>"}', "completions")
     assert reader

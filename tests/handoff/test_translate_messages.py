@@ -37,6 +37,40 @@ def test_the_system_prompt_is_the_first_message(system: Any, content: str) -> No
     assert chat(system=system)["messages"] == [{"role": "system", "content": content}]
 
 
+def test_ollama_gets_a_message_for_each_of_its_own() -> None:
+    """Parts would be a message each, and the reasoning beside them be dropped."""
+    said = [{"type": "thinking", "thinking": "Hm"}, text("One."), text("Two.")]
+    result = {"type": "tool_result", "tool_use_id": "c1"}
+    answer = [{**result, "content": [text("a"), text("b")]}, text("Go "), text("on")]
+    messages = [
+        {"role": "assistant", "content": said},
+        {"role": "user", "content": answer},
+    ]
+    assert chat("ollama", messages=messages)["messages"] == [
+        {"role": "assistant", "content": "One.Two.", "reasoning": "Hm"},
+        {"role": "tool", "tool_call_id": "c1", "content": "ab"},
+        {"role": "user", "content": "Go on"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("request_", "effort"),
+    [
+        pytest.param({"output_config": {"effort": "low"}}, "low", id="a level"),
+        pytest.param({"output_config": {"effort": "xhigh"}}, "high", id="not max"),
+        pytest.param({"output_config": {"effort": "?"}}, None, id="refused by chat"),
+        pytest.param(
+            {"output_config": {"effort": "low"}, "thinking": {"type": "enabled"}},
+            None,
+            id="thinking without a level",
+        ),
+        pytest.param({"output_config": {"effort": []}}, None, id="odd"),
+    ],
+)
+def test_ollama_thinks_as_it_did(request_: dict[str, Any], effort: str | None) -> None:
+    assert chat("ollama", **request_).get("reasoning_effort") == effort
+
+
 BILLING = text("x-anthropic-billing-header: cch=0a1b2;")
 
 

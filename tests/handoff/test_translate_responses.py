@@ -89,6 +89,18 @@ def test_two_assistant_messages_are_one() -> None:
     assert message["content"] == [text("One."), text("Two.")]
 
 
+def test_ollama_gets_texts_instead_of_parts() -> None:
+    items = [
+        {"role": "user", "content": [text("One.", "input_text"), text("Two.")]},
+        {"type": "message", "role": "assistant", "content": [text("a"), text("b")]},
+        {"type": "message", "role": "assistant", "content": "c"},
+    ]
+    assert chat("ollama", input=items)["messages"] == [
+        {"role": "user", "content": "One.Two."},
+        {"role": "assistant", "content": "abc"},
+    ]
+
+
 def test_the_rest_of_the_request_keeps_its_meaning() -> None:
     function = {"name": "f", "parameters": {"type": "object"}}
     told = chat(

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from trackside.handoff.event import named
+from trackside.handoff.strategy import Engine
 from trackside.handoff.usage import Counts
 from trackside.handoff.write_messages import Messages
 from trackside.wire.pieces import ToolCall
@@ -26,8 +27,9 @@ def block(index: int, kind: str, text: str = "", *, open_: bool = True) -> list[
     return out if open_ else [*out, named("content_block_stop", index=index)]
 
 
-def after(*events: bytes) -> Messages:
+def after(*events: bytes, engine: Engine = "vllm") -> Messages:
     form = Messages()
+    form.engine = engine
     for event in (START, *events):
         form.follow(Message(event, ()))
     return form
@@ -54,27 +56,54 @@ def kinds(events: list[dict[str, Any]]) -> list[str]:
     ]
 
 
-def test_thinking_is_signed_and_closed_before_the_answer_opens() -> None:
+def test_thinking_is_closed_before_the_answer_opens() -> None:
     form = after(*block(0, "thinking", "Hm"))
     events = read(form.text("Blue") + form.text(".") + form.close("stop", COUNTS))
     assert kinds(events) == [
-        *("delta 0", "stop 0", "start 1", "delta 1", "delta 1", "stop 1"),
+        *("stop 0", "start 1", "delta 1", "delta 1", "stop 1"),
         *("message_delta", "message_stop"),
     ]
-    assert events[0]["delta"] == {"type": "signature_delta", "signature": ""}
-    assert events[6]["delta"] == {"stop_reason": "end_turn", "stop_sequence": None}
-    assert events[6]["usage"] == {
+    assert events[5]["delta"] == {"stop_reason": "end_turn", "stop_sequence": None}
+    assert events[5]["usage"] == {
         "output_tokens": 12,
         "input_tokens": 10,
         "cache_read_input_tokens": 20,
     }
 
 
+def signature(index: int, text: str) -> bytes:
+    delta = {"type": "signature_delta", "signature": text}
+    return named("content_block_delta", index=index, delta=delta)
+
+
+UNSIGNED = block(0, "thinking", open_=False)
+SIGNED = [*block(0, "thinking"), signature(0, "x"), UNSIGNED[-1]]
+
+
+@pytest.mark.parametrize(
+    ("before", "engine", "is_signed"),
+    [
+        pytest.param([], "llama.cpp", True, id="llama.cpp always does"),
+        pytest.param([], "vllm", False, id="others do not"),
+        pytest.param(SIGNED, "vllm", True, id="the block before was"),
+        pytest.param(UNSIGNED, "llama.cpp", False, id="the block before was not"),
+    ],
+)
+def test_thinking_is_signed_as_the_engine_does_it(
+    before: list[bytes], engine: Engine, is_signed: bool
+) -> None:
+    index = 1 if before else 0
+    form = after(*before, *block(index, "thinking"), engine=engine)
+    raw = form.text("Blue")
+    assert raw.startswith(signature(index, "")) is is_signed
+    assert (b"signature" in raw) is is_signed
+    again = form.reasoning("Hm") + form.text("Blue")  # phase 2's own
+    assert (signature(index + 2, "") in again) is is_signed
+
+
 def test_a_signature_is_not_given_twice() -> None:
-    delta = {"type": "signature_delta", "signature": "x"}
-    signed = named("content_block_delta", index=0, delta=delta)
-    events = read(after(*block(0, "thinking"), signed).text("Blue"))
-    assert kinds(events) == ["stop 0", "start 1", "delta 1"]
+    form = after(*block(0, "thinking"), signature(0, "x"), engine="llama.cpp")
+    assert kinds(read(form.text("Blue"))) == ["stop 0", "start 1", "delta 1"]
 
 
 @pytest.mark.parametrize(
@@ -114,13 +143,13 @@ def test_tool_calls_have_a_block_each() -> None:
     raw += form.tool(ToolCall(1, None, "look", "{}"))
     events = read(raw + form.close("tool_calls", COUNTS))
     assert kinds(events) == [
-        *("delta 0", "stop 0", "start 1", "delta 1", "stop 1"),
+        *("stop 0", "start 1", "delta 1", "stop 1"),
         *("start 2", "delta 2", "delta 2", "stop 2"),
         *("start 3", "delta 3", "stop 3", "message_delta", "message_stop"),
     ]
     tool = {"type": "tool_use", "id": "c1", "name": "look", "input": {}}
-    assert events[5]["content_block"] == tool
-    assert events[9]["content_block"]["id"] == "toolu_3"
+    assert events[4]["content_block"] == tool
+    assert events[8]["content_block"]["id"] == "toolu_3"
     assert events[-2]["delta"]["stop_reason"] == "tool_use"
 
 

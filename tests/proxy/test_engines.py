@@ -17,6 +17,7 @@ import httpx
 import pytest
 
 from cases import ANSWER, body, events, finishes, text_completion, texts
+from dialects import DIALECTS
 from mitm import mitmdump
 from scripted import (
     LOOP,
@@ -154,6 +155,22 @@ def simple(key: str, probe: str, told: bytes) -> Script:
     return script
 
 
+def refusing(script: Script) -> Script:
+    """Return an engine that may refuse phase 2, each in its own way."""
+
+    def refuse(asked: Asked) -> Reply | None:
+        goes_on = asked.path.endswith("/chat/completions") and (
+            asked.continues or b'"enable_thinking":false' in asked.body
+        )
+        if goes_on and asked.json["messages"][0]["content"] == "refused":
+            is_mlx_lm = script is mlx_lm  # its errors are a plain string
+            told = '{"error": "no"}' if is_mlx_lm else '{"error":{"message":"no"}}'
+            return Reply(told.encode(), 404 if is_mlx_lm else 400)
+        return script(asked)
+
+    return refuse
+
+
 class Engines:
     """All of them behind one proxy, each at its own address."""
 
@@ -171,7 +188,7 @@ class Engines:
             "other": (simple("reasoning_content", "", b""), "nginx"),
         }
         self.at = {
-            name: stack.enter_context(scripted(script, server=server))
+            name: stack.enter_context(scripted(refusing(script), server=server))
             for name, (script, server) in scripts.items()
         }
         self.sglang.state = self.at["sglang"]
@@ -342,6 +359,15 @@ def test_the_message_is_continued(
     assert message[key].startswith(start + "".join(OPENING))
 
 
+@pytest.mark.parametrize("name", ["sglang", "mlx-lm", "omlx", "ollama", "other"])
+def test_a_refused_phase_2_ends_the_turn(engines: Engines, name: str) -> None:
+    chunks = engines.get(name, "refused")
+    assert finishes(chunks) == ["length"]
+    assert texts(chunks, "content") == ""
+    asked = [chat for chat in engines.at[name].chats if b"refused" in chat.body]
+    assert len(asked) == 2  # it was asked, and said no
+
+
 def test_lm_studio_offers_nothing_so_the_turn_ends(engines: Engines) -> None:
     before = len(engines.at["lmstudio"].chats)
     assert finishes(engines.get("lmstudio", "loop")) == ["length"]
@@ -374,8 +400,11 @@ def test_mlx_lm_goes_on_with_a_clients_own_prompt(engines: Engines) -> None:
 
 def test_deepseeks_prefix_goes_to_its_beta(tmp_path: Path) -> None:
     """Told by the host, so the scripted one plays the proxy on the way there."""
+    messages = DIALECTS["messages, vLLM"]
 
     def deepseek(asked: Asked) -> Reply | None:
+        if asked.path.endswith("/anthropic/v1/messages"):
+            return Reply(messages.stream(THOUGHTS, ()), headers=SSE)
         if not asked.path.endswith("/chat/completions"):
             return None
         if asked.continues:
@@ -389,10 +418,19 @@ def test_deepseeks_prefix_goes_to_its_beta(tmp_path: Path) -> None:
     ):
         url = "http://api.deepseek.com/chat/completions"
         chunks = events(client.post(url, json=body("loop")))
-        phase1, phase2 = engine.chats
+        url = "http://api.deepseek.com/anthropic/v1/messages"
+        key = {"x-api-key": "secret"}
+        told = client.post(url, json=messages.body("loop"), headers=key)
+        phase1, *phases2 = engine.chats
     assert answered(chunks)
+    got = messages.read(told)
+    assert (got.content, got.finish) == ("".join(ANSWER), "end_turn")
+    assert "".join(THOUGHTS).startswith(got.reasoning)
+    assert got.output_tokens == 5000 - phases2[1].json["max_tokens"] + len(ANSWER)
     assert phase1.path.endswith("api.deepseek.com/chat/completions")
-    assert phase2.path.endswith("api.deepseek.com/beta/chat/completions")
-    message = phase2.json["messages"][-1]
-    assert (message["prefix"], message["content"]) == (True, "")
-    assert message["reasoning_content"].startswith("".join(OPENING))
+    for phase2 in phases2:
+        assert phase2.path.endswith("api.deepseek.com/beta/chat/completions")
+        message = phase2.json["messages"][-1]
+        assert (message["prefix"], message["content"]) == (True, "")
+        assert message["reasoning_content"].startswith("".join(OPENING))
+    assert [a.headers.get("authorization") for a in phases2] == [None, "Bearer secret"]

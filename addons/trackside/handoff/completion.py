@@ -2,7 +2,8 @@
 
 For engines that continue no message but complete any text. What only a chat request
 can ask for is lost on the way, so it is only for requests that ask for none of it.
-Source: llama.cpp tools/server (2026-10); vLLM 0.33 completion/protocol.py.
+Source: llama.cpp tools/server (2026-10); vLLM 0.33 completion/protocol.py; Ollama 0.33
+openai/openai.go (`FromCompleteRequest`).
 """
 
 from collections.abc import Generator
@@ -45,7 +46,8 @@ class Completion:
     def fits(self, turn: Turn) -> bool:
         """See `Strategy.fits`."""
         if turn.dialect in text.PATHS:
-            return text.fits(turn)
+            # Ollama puts the prompt into a message: reasoning would be the user's.
+            return turn.engine != "ollama" and text.fits(turn)
         if turn.dialect in raw.PATHS:
             has_tools = turn.has_tools and turn.dialect == "ollama_chat"
             return not has_tools and "model" in turn.members
@@ -76,8 +78,7 @@ class Completion:
                 room_tokens = told.max_model_len - used_tokens
                 members["max_tokens"] = b"%d" % max(1, room_tokens)
         members = {k: v for k, v in streamed(members).items() if k not in _CHAT_ONLY}
-        opener, closer = text.block(prompt)
-        closed = f"{prompt}{opener}{turn.kept}{closer}"
+        closed = prompt + text.closed_block(prompt, turn.kept)
         members["prompt"] = msgspec.json.encode(closed)
         # The rendered text carries the template's own start token.
         members["add_special_tokens"] = b"false"

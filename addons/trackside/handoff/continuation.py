@@ -20,7 +20,7 @@ from trackside.handoff.strategy import (
     limited,
     streamed,
 )
-from trackside.handoff.text import block
+from trackside.handoff.text import closed_block
 from trackside.handoff.tokenised import tail_in_sglang
 from trackside.loops.tokens import count
 from trackside.wire.errors import WireError
@@ -63,7 +63,7 @@ def _omlx(kept: str) -> Form:
 
 
 def _prefill(kept: str) -> Form:
-    content = f"{THINK[0]}{kept}{THINK[1]}"
+    content = closed_block("", kept)
     return {"role": "assistant", "content": content}, dict(_OPEN)
 
 
@@ -75,10 +75,10 @@ def _ollama(kept: str) -> Form:
 def _by_sglang(turn: Turn) -> Calls:
     """Put the closed block, byte for byte, behind the generation prompt."""
     try:
-        opener, closer = block((yield from tail_in_sglang(turn.members)))
+        tail = yield from tail_in_sglang(turn.members)
     except (WireError, OSError):  # older: most templates that reason open the block
-        opener, closer = "", THINK[1]
-    content = f"{opener}{turn.kept}{closer}"
+        tail = THINK[0]
+    content = closed_block(tail, turn.kept)
     message: dict[str, object] = {"role": "assistant", "content": content}
     return _call(turn, (message, {"continue_final_message": True}))
 

@@ -113,6 +113,8 @@ def whole_for(engine: Engine | None, request: Request, body: bytes) -> Whole | N
     return make()
 
 
-def writer(phase1: Phase1, form: Form | None) -> Writer:
+def writer(phase1: Phase1, form: Form | None, engine: Engine) -> Writer:
     """Return what writes phase 2; chat, without a form, is edited in place."""
+    if isinstance(form, Messages):
+        form.engine = engine
     return Writing(phase1, form) if form else Rewriter(phase1)

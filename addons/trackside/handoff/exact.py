@@ -12,7 +12,7 @@ import msgspec
 from trackside.handoff.body import appended, has_media, join
 from trackside.handoff.continuation import FORMS, PATH
 from trackside.handoff.strategy import Call, Calls, Turn, limited, streamed
-from trackside.handoff.text import block
+from trackside.handoff.text import block, closed_block
 from trackside.handoff.tokenised import TAIL_TOKENS, prompt_of, text_of, tokens_of
 from trackside.wire.errors import WireError
 
@@ -49,8 +49,8 @@ class ExactIds:
                 f"had {turn.prompt_tokens}"
             )
         tail = yield from text_of(prompt[-TAIL_TOKENS:], turn.members)
-        opener, closer = block(tail)
-        text = f"{opener}{turn.kept}{closer}"
+        opener, _ = block(tail)
+        text = closed_block(tail, turn.kept)
         ending = yield from tokens_of(text, turn.members)
         if opener and opener.strip() not in (ending.token_strs or ()):
             raise WireError(f"{opener.strip()} is no token of this model")

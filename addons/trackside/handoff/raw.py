@@ -9,7 +9,7 @@ import msgspec
 
 from trackside.handoff.body import join
 from trackside.handoff.strategy import Call, Turn, limited
-from trackside.handoff.text import block
+from trackside.handoff.text import closed_block
 from trackside.wire.errors import WireError
 
 PATHS = {"ollama_chat": "/api/chat", "ollama_generate": "/api/generate"}
@@ -38,8 +38,7 @@ def calls(turn: Turn) -> Generator[Call, bytes, Call]:
     except msgspec.DecodeError as error:
         raise WireError(f"wanted `rendered_template` from Ollama: {error}") from error
     members = limited(turn.members, turn.spent_tokens)
-    opener, closer = block(rendered)
-    prompt = f"{rendered}{opener}{turn.kept}{closer}"
+    prompt = rendered + closed_block(rendered, turn.kept)
     told = {key: members[key] for key in _KEPT if key in members}
     told |= {"prompt": msgspec.json.encode(prompt), "raw": b"true", "stream": b"true"}
     return Call("/api/generate", join(told), reads="ollama_generate")

@@ -33,6 +33,10 @@ LABELS_BY_PROMPT: frozenset[Engine] = frozenset(
 call all of phase 2 reasoning."""
 
 
+GUESSES_PROMPT: frozenset[tuple[Engine, str]] = frozenset({("ollama", "messages")})
+"""Engines and dialects that count a prompt only at the end, and guess it before."""
+
+
 def reasoning_key(engine: Engine) -> str:
     """Return the member of a chat message that this engine reads reasoning from."""
     return "reasoning" if engine in ("vllm", "ollama") else "reasoning_content"

@@ -25,8 +25,7 @@ def continued(turn: Turn) -> Call:
     if turn.dialect == "completions":
         members = streamed(members)
     prompt = msgspec.json.decode(members["prompt"], type=str)
-    opener, closer = block(prompt)
-    closed = f"{prompt}{opener}{turn.kept}{closer}"
+    closed = prompt + closed_block(prompt, turn.kept)
     members = {**members, "prompt": msgspec.json.encode(closed)}
     return Call(PATHS[turn.dialect], join(members), reads=turn.dialect)
 
@@ -47,6 +46,21 @@ def block(prompt: str) -> tuple[str, str]:
         if text.endswith(opener):
             return "", f"\n{closer}\n\n"
     return THINK
+
+
+def closed_block(prompt: str, kept: str) -> str:
+    r"""Return what goes behind a prompt to say the reasoning, closed.
+
+    Reasoning that was read between tags has the line break that the opener brings.
+
+    Example:
+        >>> closed_block("<|im_start|>assistant\n", "\nHm.")
+        '<think>\nHm.\n</think>\n\n'
+    """
+    opener, closer = block(prompt)
+    if opener.endswith("\n"):
+        kept = kept.removeprefix("\n")
+    return f"{opener}{kept}{closer}"
 
 
 class Opened:

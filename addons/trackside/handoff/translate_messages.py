@@ -3,7 +3,8 @@
 Engines that speak both dialects render a messages request as chat; what is rendered
 alike is found in the cache. Where they differ it is done as the engine does it.
 Sources: llama.cpp tools/server/server-chat.cpp, entrypoints/anthropic/serving.py of
-vLLM and of SGLang (all 2026), https://docs.anthropic.com/en/api/messages.
+vLLM and of SGLang, Ollama 0.33 anthropic/anthropic.go and openai/openai.go (all 2026),
+https://docs.anthropic.com/en/api/messages.
 """
 
 from typing import Any
@@ -21,6 +22,8 @@ _BILLING = "x-anthropic-billing-header:"
 """Begins what Claude Code tells of itself; it ends in a hash of each request."""
 
 _NO_HASH = "fffff"
+_LEVELS_OF_OLLAMA = {level: level for level in ("low", "medium", "high", "max")}
+_LEVELS_OF_OLLAMA["xhigh"] = "high"
 _CHOICES = {"auto": "auto", "any": "required", "none": "none"}
 
 
@@ -54,9 +57,18 @@ def _translate(body: Object, engine: Engine) -> Members:
         chat["tool_choice"] = _choice(choice, engine)
         if choice.get("disable_parallel_tool_use"):
             chat["parallel_tool_calls"] = False
-    if effort := (body.get("output_config") or {}).get("effort"):
+    if effort := _effort(body, engine):
         chat["reasoning_effort"] = effort
     return {key: msgspec.json.encode(value) for key, value in chat.items()}
+
+
+def _effort(body: Object, engine: Engine) -> Any:
+    """Return the effort in the words of chat, which Ollama takes otherwise there."""
+    effort = (body.get("output_config") or {}).get("effort")
+    if engine != "ollama":
+        return effort
+    is_plain = (body.get("thinking") or {}).get("type") == "enabled"
+    return None if is_plain else _LEVELS_OF_OLLAMA.get(str(effort))
 
 
 def _system(system: Any, engine: Engine) -> list[Object]:
@@ -106,7 +118,7 @@ def _message(message: Object, engine: Engine) -> list[Object]:
                 results.append(_result(block, engine))
             case kind:
                 raise WireError(f"messages request, no chat counterpart of {kind!r}")
-    own: Object = {"role": role, "content": _content(parts)}
+    own: Object = {"role": role, "content": _content(parts, engine)}
     if calls:
         own["tool_calls"] = calls
     if thoughts:
@@ -115,10 +127,14 @@ def _message(message: Object, engine: Engine) -> list[Object]:
     return [*said, *results] if engine == "llama.cpp" else [*results, *said]
 
 
-def _content(parts: list[Object]) -> Any:
-    """Return plain text where there is nothing else."""
-    if all(part["type"] == "text" for part in parts) and len(parts) < 2:
-        return parts[0]["text"] if parts else ""
+def _content(parts: list[Object], engine: Engine) -> Any:
+    """Return plain text where there is nothing else.
+
+    Ollama makes a message of each part, and drops the reasoning beside several.
+    """
+    is_text = all(part["type"] == "text" for part in parts)
+    if is_text and (len(parts) < 2 or engine == "ollama"):
+        return "".join(part["text"] for part in parts)
     return parts
 
 
@@ -143,7 +159,7 @@ def _result(block: Object, engine: Engine) -> Object:
         if any(part["type"] != "text" for part in parts):
             content = parts
         else:
-            between = "" if engine == "llama.cpp" else "\n"
+            between = "" if engine in ("llama.cpp", "ollama") else "\n"
             content = between.join(part["text"] for part in parts)
     return {"role": "tool", "tool_call_id": block["tool_use_id"], "content": content}
 

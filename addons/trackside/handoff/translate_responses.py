@@ -1,7 +1,8 @@
 """An OpenAI responses request as the chat request that engines make of it.
 
 Sources: llama.cpp tools/server/server-chat.cpp (2026), vLLM 0.33
-entrypoints/openai/responses, https://platform.openai.com/docs/api-reference/responses.
+entrypoints/openai/responses, Ollama 0.33 openai/responses.go and openai.go,
+https://platform.openai.com/docs/api-reference/responses.
 """
 
 from typing import Any
@@ -86,13 +87,12 @@ def _add(messages: list[Object], item: Object, engine: Engine) -> None:
     """Add an item; those of one assistant turn become one message."""
     match item.get("type", "message"):
         case "message":
-            content = _content(item["content"])
+            content = _content(item["content"], engine)
             if item["role"] != "assistant":
                 messages.append({"role": item["role"], "content": content})
                 return
             own = _own(messages)
-            before = _parts(own["content"])
-            own["content"] = before + _parts(content) if before else content
+            own["content"] = _joined(own["content"], content, engine)
         case "reasoning":
             parts = item.get("content") or item.get("summary") or ()
             if text := "".join(part["text"] for part in parts):
@@ -102,7 +102,7 @@ def _add(messages: list[Object], item: Object, engine: Engine) -> None:
             call = {"id": item["call_id"], "type": "function", "function": function}
             _own(messages).setdefault("tool_calls", []).append(call)
         case "function_call_output":
-            output = _content(item["output"])
+            output = _content(item["output"], engine)
             told = {"role": "tool", "tool_call_id": item["call_id"], "content": output}
             messages.append(told)
         case kind:
@@ -115,14 +115,27 @@ def _own(messages: list[Object]) -> Object:
     return messages[-1]
 
 
-def _content(content: Any) -> Any:
-    """Return plain text where there is nothing else, as templates like it best."""
+def _content(content: Any, engine: Engine) -> Any:
+    """Return plain text where there is nothing else, as templates like it best.
+
+    Ollama makes a message of each part, and drops the reasoning beside several.
+    """
     if isinstance(content, str):
         return content
     parts = [_part(part) for part in content]
-    if len(parts) == 1 and parts[0]["type"] == "text":
-        return parts[0]["text"]
+    is_text = all(part["type"] == "text" for part in parts)
+    if is_text and (len(parts) == 1 or engine == "ollama"):
+        return "".join(part["text"] for part in parts)
     return parts
+
+
+def _joined(before: Any, content: Any, engine: Engine) -> Any:
+    if not before:
+        return content
+    are_texts = isinstance(before, str) and isinstance(content, str)
+    if are_texts and engine == "ollama":
+        return f"{before}{content}"
+    return _parts(before) + _parts(content)
 
 
 def _parts(content: Any) -> list[Object]:

@@ -1,12 +1,15 @@
 """Anthropic messages: how a stream goes on after its thinking was stopped.
 
-Source: https://docs.anthropic.com/en/api/messages-streaming
+Sources: https://docs.anthropic.com/en/api/messages-streaming; of signatures: llama.cpp
+tools/server/server-task.cpp (always, an empty one), vLLM 0.32, SGLang 0.5.23
+entrypoints/anthropic/serving.py and Ollama 0.33 anthropic/anthropic.go (none).
 """
 
 from typing import Any
 
 from trackside.handoff.delta import read_chunk
 from trackside.handoff.event import named
+from trackside.handoff.strategy import Engine
 from trackside.handoff.usage import Counts
 from trackside.wire.pieces import ToolCall
 from trackside.wire.stream import Message
@@ -27,6 +30,9 @@ class Messages:
         self._open: int | None = None  # index of the open block
         self._kind = ""  # its type
         self._is_signed = False
+        self._signs: bool | None = None  # as the last thinking block that ended
+        self.engine: Engine = "openai"
+        """Told at the trip: whose habit it is while no thinking block has ended."""
         self._next = 0
         self._calls: dict[int, int] = {}  # a call's index to its block's
 
@@ -48,6 +54,8 @@ class Messages:
                 kind = delta.get("type") if isinstance(delta, dict) else None
                 self._is_signed = self._is_signed or kind == "signature_delta"
             case "content_block_stop" if index == self._open:
+                if self._kind == "thinking":
+                    self._signs = self._is_signed
                 self._open = None
 
     def heard(self, message: Message) -> bytes:
@@ -119,15 +127,17 @@ class Messages:
         return named("content_block_delta", index=self._open, delta=delta)
 
     def _stopped(self) -> bytes:
-        """Close the open block; SDKs promise a signature on every thinking block.
+        """Close the open block; a thinking block is signed as the engine does it.
 
-        An engine signs nothing anybody checks: llama.cpp's are empty, vLLM's random.
+        SDKs promise a signature but read a block without, and an empty one would fail
+        with whoever checks it.
         """
         index, self._open = self._open, None
         if index is None:
             return b""
         out = b""
-        if self._kind == "thinking" and not self._is_signed:
+        signs = self.engine == "llama.cpp" if self._signs is None else self._signs
+        if self._kind == "thinking" and signs and not self._is_signed:
             delta = {"type": "signature_delta", "signature": ""}
             out = named("content_block_delta", index=index, delta=delta)
         return out + named("content_block_stop", index=index)

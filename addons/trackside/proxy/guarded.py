@@ -14,7 +14,7 @@ from trackside.handoff.asks import Asked
 from trackside.handoff.dialects import writer
 from trackside.handoff.phases import Phase1
 from trackside.handoff.plan import hands_on, order
-from trackside.handoff.strategy import LABELS_BY_PROMPT, Turn
+from trackside.handoff.strategy import GUESSES_PROMPT, LABELS_BY_PROMPT, Turn
 from trackside.handoff.text import Opened
 from trackside.handoff.usage import Counts
 from trackside.handoff.watch import Trip, Watch, kept_reasoning
@@ -172,12 +172,14 @@ class Guarded:
         tap = tap_of(self.flow)
         if tap is None:
             return
-        watch = self.watch
+        watch, counts = self.watch, self.counts
+        if (turn.engine, self.request.dialect) in GUESSES_PROMPT:
+            counts = msgspec.structs.replace(counts, prompt=None)
         phase1 = Phase1(
             start=watch.start or Start("", "", 0),
             kept=turn.kept,
             kept_tokens=count(turn.kept),
-            counts=self.counts,
+            counts=counts,
             timings=watch.timings,
             wants_usage=self.request.include_usage,
             wants_running_usage=self.request.continuous_usage,
@@ -189,7 +191,7 @@ class Guarded:
             self.flow,
             turn=turn,
             write=lambda way: writer(
-                phase1 if hands_on(way) else phase1.alone(), self._form
+                phase1 if hands_on(way) else phase1.alone(), self._form, turn.engine
             ),
             ways=Ways(names, self.settings.handoffs, cuts),
             watch=lambda: self._new_watch(None),

@@ -118,6 +118,11 @@ class SplicingStream(HttpStream):
         """Ignore what phase 1's engine still says."""
         yield from ()
 
+    def state_done(self, event: events.Event) -> Commands:
+        """Expect nothing more, but for what came while phase 1's engine was told."""
+        if self.handoff is None:
+            yield from super().state_done(event)
+
     def attempt(self) -> Commands:
         """Send the next request that could continue this response, if there is one."""
         assert self.handoff

@@ -118,7 +118,7 @@ def phase2(dialect: Dialect, asked: Asked) -> Reply:
         case "dies":
             events = _dying(dialect)
         case "slow":
-            events = _slowly(dialect.stream((), ANSWER * 500))
+            events = _slowly(dialect.stream((), ANSWER * 5000))
         case "loops-again":
             events = _slowly(dialect.stream([*OPENING, *LOOP], ()))
     return Reply(events, headers=dict(dialect.kind))

@@ -6,6 +6,7 @@ import pytest
 from mitmproxy.test import taddons, tflow
 
 from scripted import Asked, Reply, scripted
+from trackside.handoff.engines import PROBES
 from trackside.proxy.engine import Engines, ask, credentials, path_for
 
 
@@ -51,7 +52,27 @@ async def test_an_engine_is_recognised(
         assert engines.get(running.url) == engine
         before = len(running.asked)
         await engines.recognise(running.url)
-        assert (len(running.asked) == before) is (engine is not None)
+        assert len(running.asked) == before
+
+
+@pytest.mark.parametrize(
+    ("status", "again_s"),
+    [pytest.param(404, 0.0, id="after a while"), pytest.param(503, 60.0, id="loading")],
+)
+@pytest.mark.anyio
+async def test_what_is_not_recognised_is_asked_again(
+    status: int, again_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trackside.proxy.engine.ASK_AGAIN_S", again_s)
+    replies = iter([Reply(b"{}", status)] * len(PROBES))
+
+    def script(asked: Asked) -> Reply:
+        return next(replies, Reply(b'{"version":"0.33.0"}'))
+
+    with taddons.context(), scripted(script, server="uvicorn") as running:
+        engines = Engines()
+        assert await engines.recognise(running.url) is None
+        assert await engines.recognise(running.url) == "vllm"
 
 
 @pytest.mark.anyio

@@ -6,6 +6,7 @@ import asyncio
 import http.client
 import logging
 import ssl
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
@@ -23,6 +24,8 @@ logger = logging.getLogger(__name__)
 
 PROBE_TIMEOUT_S = 2.0
 CALL_TIMEOUT_S = 20.0
+ASK_AGAIN_S = 60.0
+"""What answered without saying what it is gets no questions for so long."""
 _CREDENTIALS = ("authorization", "x-api-key", "api-key")
 
 type Answer = tuple[int, str, bytes]
@@ -135,6 +138,7 @@ class Engines:
     def __init__(self) -> None:
         self._known: dict[str, Engine] = {}
         self._asking: dict[str, asyncio.Task[Engine | None]] = {}
+        self._unnamed_until_s: dict[str, float] = {}  # monotonic
 
     def get(self, upstream: str) -> Engine | None:
         """Return the engine if it is known by now."""
@@ -151,6 +155,8 @@ class Engines:
         """Ask an upstream what it is, once at a time; None if it does not say."""
         if engine := self.get(upstream):
             return engine
+        if time.monotonic() < self._unnamed_until_s.get(upstream, 0.0):
+            return None
         if upstream not in self._asking:
             self._asking[upstream] = asyncio.ensure_future(
                 self._probe(upstream, headers)
@@ -161,6 +167,7 @@ class Engines:
         self, upstream: str, headers: Mapping[str, str] | None
     ) -> Engine | None:
         try:
+            is_up = True
             for path in PROBES:
                 status, server, body = await ask(
                     upstream, path, headers=headers, timeout_s=PROBE_TIMEOUT_S
@@ -168,6 +175,9 @@ class Engines:
                 if engine := by_answer(path, server, status, body):
                     self._known[upstream] = engine
                     return engine
+                is_up = is_up and status < 500  # it may be loading its model
+            if is_up:
+                self._unnamed_until_s[upstream] = time.monotonic() + ASK_AGAIN_S
         except (OSError, ValueError) as error:
             logger.debug("engine: %s did not say what it is: %s", upstream, error)
         finally:

@@ -1,5 +1,7 @@
 """Text written for these tests: healthy thinking of several kinds, and loops."""
 
+import random
+
 PROSE = """\
 The request asks for a parser that survives cut input, so first I want to know where \
 a cut can fall. Between two bytes of one character, between the two characters of a \
@@ -136,3 +138,12 @@ LOOPS = {
     ),
     "russian": "Вот нам, как и всем, нужно последнее слово. " * 80,
 }
+
+
+def novel(words, seed=1):
+    """Return words that never stood before."""
+    numbers = random.Random(seed)
+    return "".join(
+        "".join(numbers.choices("abcdefghijklmnopqrstuvwxyz", k=9)) + " "
+        for _ in range(words)
+    )

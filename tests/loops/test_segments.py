@@ -4,7 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trackside.loops.segments import LONGEST_CHARS, PARAGRAPH, SENTENCE, Segments
+from trackside.loops.segments import (
+    LONGEST_CHARS,
+    PARAGRAPH,
+    SENTENCE,
+    Segment,
+    Segments,
+)
 
 
 def cut(separator, text):
@@ -37,6 +43,34 @@ def test_fingerprints_pass_over_case_space_and_ordinals():
     [other] = Segments(SENTENCE).feed("step 3: fill THE jug\nx")
     [third] = Segments(SENTENCE).feed("step 3: fill the jug 4\nx")
     assert one.fingerprint == other.fingerprint != third.fingerprint
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("Step 12:  Fill the jug", id="plain"),
+        pytest.param("a" + " " * 40 + "b" * 40, id="white-space"),
+        pytest.param("1" * 40 + " jugs and then some more", id="digits"),
+        pytest.param("ab", id="short"),
+        pytest.param("a\tb\u3000c" * 9, id="other-white-space"),
+    ],
+)
+def test_an_opening_begins_the_fingerprint(text):
+    segment = Segment(0, text)
+    assert segment.opening(16) == segment.fingerprint[:16]
+    assert segment.fingerprint.endswith(" ".join(text.casefold().split())[16:])
+
+
+@given(st.text(alphabet="ab. \n。", max_size=200), st.integers(1, 9))
+def test_cuts_do_not_matter(text, size):
+    for separator in (PARAGRAPH, SENTENCE):
+        segments = Segments(separator)
+        found = [
+            tuple(segment)
+            for at in range(0, len(text), size)
+            for segment in segments.feed(text[at : at + size])
+        ]
+        assert found == cut(separator, text)
 
 
 @given(st.text(alphabet="ab. \n。", max_size=200))

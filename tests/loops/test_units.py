@@ -1,12 +1,12 @@
 """Units: the words a stream is made of, wherever it was cut."""
 
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trackside.loops.units import BLOCK_BYTES, ORDINAL, Reader
+from trackside.loops.units import BLOCK_BYTES, ORDINAL, WORD, Reader
 
 PADDING = " padding" * 40
 
@@ -14,15 +14,10 @@ PADDING = " padding" * 40
 def units(text):
     """Return each unit of the text and what it stands for."""
     blocks = Reader().feed(text + PADDING)
-    starts = [start for block in blocks for start in block.starts]
-    ids = [unit for block in blocks for unit in block.ids]
-    ends = [*starts[1:], None]
-    cut = [
-        (text + PADDING)[a:b]
-        for a, b in zip(starts, ends, strict=True)
-        if a < len(text)
-    ]
-    return list(zip(cut, ids, strict=False))
+    found = [unit for block in blocks for unit in block.units]
+    ends = accumulate((size for block in blocks for size in block.sizes), initial=0)
+    cut = [(text + PADDING)[a:b] for a, b in pairwise(ends) if a < len(text)]
+    return list(zip(cut, found, strict=False))
 
 
 @pytest.mark.parametrize(
@@ -92,9 +87,17 @@ def test_cuts_do_not_matter(text, cuts):
 def test_units_tile_the_text(text):
     blocks = Reader().feed(text)
     assert "".join(block.text for block in blocks) == text[: blocks[-1].end]
-    starts = [start for block in blocks for start in block.starts]
-    assert starts == sorted(set(starts))
-    assert starts[:1] in ([], [0])
+    assert [block.start for block in blocks] == [0, *(b.reach for b in blocks[:-1])]
+    assert all(0 not in block.sizes for block in blocks)
+
+
+@given(st.text(min_size=BLOCK_BYTES))
+def test_each_unit_is_joined_and_has_its_kind_and_size(text):
+    for block in Reader().feed(text):
+        assert block.joined == b"".join(block.units)
+        kinds = [unit[0] & WORD for unit in block.units]
+        assert list(block.kinds) == kinds
+        assert len(block.sizes) == len(kinds)
 
 
 @given(st.text(alphabet="aя字😀\ud83d", max_size=400))

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterator
 from typing import ClassVar
 
 from trackside.loops.finding import Detector, Finding
-from trackside.loops.units import BLANK, BLOCK_BYTES, WORD, Block, Reader
+from trackside.loops.units import (
+    BLANK,
+    BLOCK_BYTES,
+    UNIT_BYTES,
+    Block,
+    Reader,
+    kinds_of,
+)
 
 _TAIL_UNITS = 2048  # looked back on: cycles up to 970 units; `Staleness` sees others
 _KEY_UNITS = 8  # by which a distance is proposed
 _TRIES = 8  # distances tried: what comes back within a cycle proposes false ones
-_BYTES = 4  # of a unit on the tail
 _STUTTER = 16  # copies
 _FEW_CHARS = BLOCK_BYTES // 2  # in a block
 
@@ -45,18 +50,18 @@ class Cycles(Detector):
         self._chars = chars
         self._reader = Reader()
         self._tail = bytearray()  # of units
-        self._starts = array("Q")
+        self._sizes = bytearray()  # of them, in characters
         self._fired = False
 
     def read(self, block: Block) -> Finding | None:
         """See `Detector.read`."""
         if self._fired:
             return None
-        self._tail += array("I", block.ids).tobytes()
-        self._starts.extend(block.starts)
-        if len(self._starts) > 2 * _TAIL_UNITS:
-            del self._starts[:-_TAIL_UNITS]
-            del self._tail[: -_TAIL_UNITS * _BYTES]
+        self._tail += block.joined
+        self._sizes += block.sizes
+        if len(self._sizes) > 2 * _TAIL_UNITS:
+            del self._sizes[:-_TAIL_UNITS]
+            del self._tail[: -_TAIL_UNITS * UNIT_BYTES]
         for distance in self._distances():
             span = distance + self._run(distance)
             # What is written in few characters, emoji above all, is many tokens.
@@ -66,8 +71,8 @@ class Cycles(Detector):
                 span >= enough or self._chars_of(span) >= self._chars
             ):
                 self._fired = True
-                first = len(self._starts) - span
-                start, second = self._starts[first], self._starts[first + distance]
+                start = block.reach - sum(self._sizes[-span:])
+                second = block.reach - sum(self._sizes[distance - span :])
                 copies = span // distance
                 return Finding("cycles", start, block.end, copies, second)
         return None
@@ -75,12 +80,12 @@ class Cycles(Detector):
     def _distances(self) -> Iterator[int]:
         """Yield how many units ago the last units stood before, nearest first."""
         end = len(self._tail)
-        key = self._tail[-_BYTES * _KEY_UNITS :]
-        at, oldest = end - 1, max(0, end - _TAIL_UNITS * _BYTES)
-        tries = _TRIES if len(key) == _BYTES * _KEY_UNITS else 0
+        key = self._tail[-UNIT_BYTES * _KEY_UNITS :]
+        at, oldest = end - 1, max(0, end - _TAIL_UNITS * UNIT_BYTES)
+        tries = _TRIES if len(key) == UNIT_BYTES * _KEY_UNITS else 0
         while tries and (at := self._tail.rfind(key, oldest, at)) >= 0:
-            if (end - at) % _BYTES == 0:
-                yield (end - at) // _BYTES - _KEY_UNITS
+            if (end - at) % UNIT_BYTES == 0:
+                yield (end - at) // UNIT_BYTES - _KEY_UNITS
                 tries -= 1
             at += len(key) - 1
 
@@ -97,10 +102,10 @@ class Cycles(Detector):
 
     def _chars_of(self, span: int) -> int:
         """Return how many characters the last `span` units have, marks aside."""
-        units = memoryview(bytes(self._tail)).cast("I")[-span:]
-        starts = self._starts[-span:]
+        tail = bytes(self._tail[-span * UNIT_BYTES : -UNIT_BYTES])
+        units, sizes = memoryview(tail).cast("I"), self._sizes[-span:-1]
         return sum(
-            end - start
-            for unit, start, end in zip(units, starts, starts[1:], strict=False)
-            if unit & WORD or unit == BLANK
+            size
+            for unit, kind, size in zip(units, kinds_of(tail), sizes, strict=True)
+            if kind or unit == BLANK
         )

@@ -36,12 +36,16 @@ class Monitor:
 
         Amortised O(len(text)).
         """
-        if self._tripped:
-            return None
         # Most deltas complete no block; they should cost next to nothing.
         self._unread.append(text)
-        self._unread_bytes += len(text) if text.isascii() else 4 * len(text)
+        if text.isascii():
+            self._unread_bytes += len(text)
+        else:
+            self._unread_bytes += 4 * len(text)
         if self._unread_bytes < BLOCK_BYTES:
+            return None
+        if self._tripped:
+            self._unread.clear()
             return None
         blocks = self._reader.feed("".join(self._unread))
         self._unread.clear()

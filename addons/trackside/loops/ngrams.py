@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from array import array
 from typing import ClassVar
 
 from trackside.loops.finding import Detector, Finding
-from trackside.loops.units import Block, Reader
-
-_BYTES = 4  # of a unit
+from trackside.loops.units import UNIT_BYTES, Block, Reader
 
 
 class Ngrams(Detector):
@@ -32,35 +29,32 @@ class Ngrams(Detector):
         self._window = window
         self._reader = Reader()
         self._units = b""
-        self._starts = array("Q")
+        self._sizes = b""
         self._fired = False
 
     def read(self, block: Block) -> Finding | None:
         """See `Detector.read`."""
         if self._fired:
             return None
-        self._units = (self._units + array("I", block.ids).tobytes())[
-            -_BYTES * self._window :
-        ]
-        self._starts.extend(block.starts)
-        del self._starts[: -self._window]
-        size, units = _BYTES * self._gram, self._units
-        fresh = max(0, len(units) - _BYTES * len(block.ids) - size + _BYTES)
+        self._units = (self._units + block.joined)[-UNIT_BYTES * self._window :]
+        self._sizes = (self._sizes + block.sizes)[-self._window :]
+        size, units = UNIT_BYTES * self._gram, self._units
+        fresh = max(0, len(units) - len(block.joined) - size + UNIT_BYTES)
         for at in range(fresh, len(units) - size + 1, size):
             gram = units[at : at + size]
             if units.count(gram) < self._copies:
                 continue
-            places = self._places(gram)
+            places = self._places(gram, block.reach)
             if len(places) >= self._copies:
                 self._fired = True
                 return Finding("ngrams", places[0], block.end, len(places), places[1])
         return None
 
-    def _places(self, gram: bytes) -> list[int]:
+    def _places(self, gram: bytes, reach: int) -> list[int]:
         """Return the offsets at which the n-gram begins, copies that overlap once."""
         places, at = [], self._units.find(gram)
         while at >= 0:
-            if at % _BYTES == 0:
-                places.append(self._starts[at // _BYTES])
-            at = self._units.find(gram, at + (1 if at % _BYTES else len(gram)))
+            if at % UNIT_BYTES == 0:
+                places.append(reach - sum(self._sizes[at // UNIT_BYTES :]))
+            at = self._units.find(gram, at + (1 if at % UNIT_BYTES else len(gram)))
         return places

@@ -43,7 +43,7 @@ class Openings(Detector):
         if self._fired:
             return None
         for segment in self._segments.feed(block.text):
-            opening = segment.fingerprint[: self._chars]
+            opening = segment.opening(self._chars)
             if len(opening) < self._chars:
                 continue
             alike = process.extract(

@@ -45,5 +45,7 @@ class Detector(Protocol):
 
     def update(self, text: str) -> Finding | None:
         """Take the next piece of text. Return the finding once, then None for ever."""
-        found = [self.read(block) for block in self._reader.feed(text)]
-        return next((finding for finding in found if finding), None)
+        for block in self._reader.feed(text):
+            if finding := self.read(block):
+                return finding
+        return None

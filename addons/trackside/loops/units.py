@@ -167,8 +167,12 @@ class Reader:
         self._end = 0
 
     def feed(self, text: str) -> list[Block]:
-        """Return the blocks that `text` completes. O(len(text) + a block)."""
-        blocks, self._unread, self.unread_bytes = _cut(self._unread + text)
+        """Return the blocks that `text` completes. O(len(text))."""
+        self._unread += text
+        self.unread_bytes += len(text if text.isascii() else _encoded(text))
+        if self.unread_bytes < BLOCK_BYTES:
+            return []
+        blocks, self._unread, self.unread_bytes = _cut(self._unread)
         return list(map(self._block, blocks))
 
     def _block(self, text: str) -> Block:

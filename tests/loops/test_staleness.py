@@ -53,6 +53,7 @@ def shuffled(copies, seed=1):
     [
         pytest.param(PROSE * 8, id="verbatim"),
         pytest.param((PROSE + CASES) * 8, id="long-period"),
+        pytest.param((PROSE + novel(3500)) * 5, id="twelve-pages"),
         pytest.param(RUSSIAN * 20, id="russian"),
         pytest.param(CHINESE * 20, id="chinese"),
         pytest.param(

@@ -31,5 +31,5 @@ def test_numbers_do_not_make_a_copy_new():
 
 
 def test_what_stood_long_before_is_forgotten():
-    assert read(PROSE, novel(700, 1), PROSE).score > 200
-    assert read(PROSE, novel(2100, 1), PROSE).score < 10
+    assert read(PROSE, novel(7000, 1), PROSE).score > 200
+    assert read(PROSE, novel(17_000, 1), PROSE).score < 20

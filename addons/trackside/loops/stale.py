@@ -77,6 +77,9 @@ class Score(ABC):
         memory: words that it remembers.
     """
 
+    copy_chars = 0
+    """Before the copy that fires there is one more, mostly in so many characters."""
+
     def __init__(self, rule: Rule, kind: int, memory: int) -> None:
         self.rule = rule
         self.kind = kind
@@ -108,6 +111,8 @@ class Score(ABC):
 
 
 class _CopiedScore(Score):
+    copy_chars = 2000
+
     def __init__(self, rule: Copied) -> None:
         super().__init__(rule, WORD, 2 * rule.page)
         self._words = rule.words

@@ -23,8 +23,6 @@ RULES: tuple[Rule, ...] = (
 )
 """Each limit is a fifth to a third above the worst of 650 healthy traces."""
 
-_COPY_CHARS = 2000  # before the copy that fired there is one more, mostly in these
-
 
 class Staleness(Detector):
     """Fires when text is suspect and one of its rules finds it stale for long enough.
@@ -61,7 +59,7 @@ class Staleness(Detector):
             is_asked = self._suspicion.score >= score.rule.suspicion
             if is_asked and score.read(self._tape, block):
                 self._fired = True
-                since = max(self._suspicion.since, score.since - _COPY_CHARS)
+                since = max(self._suspicion.since, score.since - score.copy_chars)
                 start, second, copies = self._tape.copies(
                     min(since, score.since), score.kind
                 )

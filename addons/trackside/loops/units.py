@@ -73,14 +73,10 @@ class Block(NamedTuple):
         """One past the last character of its last unit."""
         return self.start + sum(self.sizes)
 
-    def of_kind(self, kind: int) -> bytes:
-        """Return those of its units that are `LETTERS`, or any `WORD`, joined."""
-        return b"".join(compress(self.units, _chosen(self.kinds, kind)))
-
     def masked(self) -> bytes:
         """Return those of its units that are words, joined, all numbers the same."""
         if NUMBER not in self.kinds:
-            return self.of_kind(WORD)
+            return b"".join(compress(self.units, self.kinds))
         return b"".join(
             unit if kind & LETTERS else _ANY_NUMBER
             for unit, kind in zip(self.units, self.kinds, strict=True)
@@ -95,12 +91,10 @@ def kinds_of(units: bytes) -> bytes:
 
 def of_kind(units: bytes, kind: int) -> bytes:
     """Return those of some joined units that are `LETTERS`, or any `WORD`, joined."""
-    chosen = _chosen(kinds_of(units), kind)
-    return array("I", compress(memoryview(units).cast("I"), chosen)).tobytes()
-
-
-def _chosen(kinds: bytes, kind: int) -> bytes:
-    return kinds.translate(_LETTERS_ONLY) if kind == LETTERS else kinds
+    kinds = kinds_of(units)
+    if kind == LETTERS:
+        kinds = kinds.translate(_LETTERS_ONLY)
+    return array("I", compress(memoryview(units).cast("I"), kinds)).tobytes()
 
 
 def phrases(words: bytes, length: int) -> list[bytes]:
